@@ -241,7 +241,9 @@ def test_a_host_has_its_slot_again_once_whether_its_video_came_or_failed(state: 
 
 
 @pytest.mark.usefixtures("_packs_nothing")
-def test_a_host_is_asked_for_the_next_video_while_the_one_before_is_extracted(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_host_is_asked_for_the_next_video_while_the_one_before_is_extracted(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
     fill(state, [item(0), item(1)])
     executor = Told(lambda job, number: [])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from tests.tasks.scoring import result, score_of
 from vip.tasks.budget_curve import budget_curves, budget_points, budget_tables
 from vip.tasks.records import TaskResult
@@ -33,3 +35,23 @@ def test_a_number_that_one_way_of_choosing_lacks_is_a_dash() -> None:
     (table,) = budget_tables(rows)
     assert table.columns == ("Frames", "vip", "evenly spaced")
     assert [[cell.text for cell in row] for row in table.rows] == [["2", "50.00", "–"], ["4", "60.00", "40.00"]]
+
+
+def test_a_point_has_its_value_its_interval_and_its_place_among_the_numbers() -> None:
+    metrics = {"accuracy": score_of(40.0, low=30.0, high=50.0)}
+    rows = [result("t", "e", budget={"frames": frames, "chosen": "vip"}, metrics=metrics) for frames in (2, 4, 32, 8)]
+    rows.append(result("t", "e", budget={"frames": 16, "chosen": None}, metrics={"accuracy": score_of(35.0)}))
+    (points,) = budget_points(rows).values()
+    assert {name: list(some) for name, some in points.items()} == {"vip": [2, 4, 32, 8], "frames": [16]}
+    (table,) = budget_tables(rows)
+    assert [[cell.text for cell in row] for row in table.rows] == [
+        [str(n), "40.00", "–"] if n != 16 else ["16", "–", "35.00"] for n in (2, 4, 8, 16, 32)
+    ]
+    (chart,) = budget_curves(rows)
+    assert re.findall(r"<title>([^<]+)</title>", chart.svg) == [
+        *(f"vip, {frames} frames: 40.00" for frames in (2, 4, 8, 32)),
+        "frames, 16 frames: 35.00",
+    ]
+    assert [float(place) for place in re.findall(r'<circle[^>]*cx="([\d.]+)%"', chart.svg)][::2] == [10.0, 30.0, 50.0, 90.0, 70.0]
+    assert chart.svg.count('class="interval"') == 4, "the one without an interval has no bar"
+    assert (chart.title, chart.explanation.startswith("t, e. vip: blue. frames: grey.")) == ("accuracy over the frame budget", True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -58,3 +59,26 @@ def test_p_values_are_corrected_over_all_sets_of_a_table(tmp_path: Path) -> None
     assert (one.task, one.p_value) == ("infilling-1, dense", alone.p_value)
     assert one.p_corrected == two.p_corrected == pytest.approx(min(1, 2 * (alone.p_value or 0)), abs=2e-6)
     assert (one.smallest_detectable or 0) > (alone.smallest_detectable or 0)
+
+
+def test_the_same_samples_in_another_order_are_refused(tmp_path: Path) -> None:
+    files = [scored(tmp_path, "a", 1, 0.5), scored(tmp_path, "b", 1, 0.5, SAMPLES[::-1])]
+    with pytest.raises(InputError, match=r"a and b are of different samples \(30 and 30, 30 in both\)"):
+        compare_files(files, ["a", "b"])
+
+
+def test_a_metric_that_was_computed_in_two_ways_is_refused_and_one_that_a_file_lacks_left_out(tmp_path: Path) -> None:
+    first, second = scored(tmp_path, "a", 1, 0.5), scored(tmp_path, "b", 2, 0.5)
+    other = second.result.metrics["word-share"].model_copy(update={"signature": "word-share|v:2"})
+    changed = replace(second, result=second.result.model_copy(update={"metrics": {"word-share": other}}))
+    with pytest.raises(InputError, match=r"word-share was computed in two ways \(keyframes:mean.*; word-share\|v:2\)"):
+        compare_files([first, changed], ["a", "b"])
+    lacking = replace(second, result=second.result.model_copy(update={"metrics": {}}), values={})
+    assert compare_files([first, lacking], ["a", "b"]) == []
+
+
+def test_the_ends_of_the_interval_are_in_points_and_around_the_difference(tmp_path: Path) -> None:
+    files = [scored(tmp_path, name, seed, share) for seed, (name, share) in enumerate([("low", 0.3), ("high", 0.8)])]
+    (row,) = compare_files(files, ["low", "high"])
+    plain = compare(files[0].values["word-share"], files[1].values["word-share"], [one.video for one in SAMPLES]).difference
+    assert (row.low, row.high) == pytest.approx((100 * (plain.low or 0), 100 * (plain.high or 0)), abs=1e-5)

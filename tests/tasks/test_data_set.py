@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
+from tests.corpus.making import sample
 from tests.metrics.golden import golden
+from tests.report.runs import make_run
 from tests.tasks.described import described_folder
+from vip.dataset.items import UNKNOWN_VERTICAL
+from vip.dataset.shards import write_shard
 from vip.errors import VipError
 from vip.tasks.data_set import PUBLISHED, DataSetFacts, data_set_tables, measure_data_set
 
@@ -49,3 +54,29 @@ def test_the_published_row_is_that_of_the_paper() -> None:
 def test_a_folder_without_videos_is_said(tmp_path: Path) -> None:
     with pytest.raises(VipError):
         measure_data_set([str(tmp_path)])
+
+
+def test_lengths_are_from_the_first_frame_to_the_end_and_unknown_domains_are_none(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "run", rules=("kept",) * 5)
+    manifest = json.loads((run.folder / "manifest.json").read_text())
+    manifest["video"].update(start_time_s=1.5, end_time_s=11.5)
+    (run.folder / "manifest.json").write_text(json.dumps(manifest))
+    labelled = {"a": ("Games", UNKNOWN_VERTICAL, "Sports"), "b": (UNKNOWN_VERTICAL,)}
+    (tmp_path / "shards").mkdir()
+    some = [
+        sample(key, 2, verticals=verticals, duration_s=length)
+        for (key, verticals), length in zip(labelled.items(), (9.0, None), strict=True)
+    ]
+    write_shard(str(tmp_path / "shards"), 0, [*some, sample("c", 1, described=False, verticals=("Games",), duration_s=5.0)], "webdataset")
+    facts = measure_data_set([str(run.folder), str(tmp_path / "shards")])
+    assert (facts.videos, facts.timed, facts.seconds) == (4, 3, 10.0 + 9.0 + 5.0)
+    assert facts.domains == {"Games": 2, "Sports": 1}
+    assert (facts.captions, facts.structured) == (5 + 4, 5 + 4)
+
+
+@pytest.mark.parametrize(("seconds", "text"), [(59.94, "59.9s"), (60.0, "1.0m"), (90.0, "1.5m"), (0.0, "0.0s")])
+def test_from_a_minute_on_lengths_are_minutes(seconds: float, text: str) -> None:
+    facts = DataSetFacts(videos=2, seconds=2 * seconds, timed=2)
+    facts.domains.update({"Games": 2})
+    table, _ = data_set_tables(facts, name="mine", samples=None)
+    assert [cell.text for cell in table.rows[-1]][:5] == ["mine", "", "", "Games", text]

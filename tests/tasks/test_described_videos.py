@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import weakref
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -53,3 +54,29 @@ def test_nothing_described_is_said_with_what_to_do(tmp_path: Path) -> None:
     write_shard(str(tmp_path), 0, [sample("d", 2, described=False)], "webdataset")
     with pytest.raises(InputError, match="no keyframe has a description yet"):
         list(described_videos([str(tmp_path)]))
+
+
+def test_each_keyframe_has_its_own_words_and_its_own_picture_and_those_without_words_are_left_out(tmp_path: Path) -> None:
+    folder = described_folder(tmp_path / "v", 4)
+    lines = (folder / "descriptions.jsonl").read_text().splitlines(keepends=True)
+    (folder / "descriptions.jsonl").write_text("".join([lines[3], lines[0], lines[2]]))
+    (video,) = described_videos([str(folder)])
+    assert [(frame.id, frame.time_s, frame.description.dense_caption) for frame in video.keyframes] == [
+        ("v:0", 0.0, "A dog 0 in v."),
+        ("v:2", 2.0, "A park 2 in v."),
+        ("v:3", 3.0, "A man 3 in v."),
+    ]
+    pictures = [frame.picture() for frame in video.keyframes if frame.picture]
+    digests = [sha256((folder / "keyframes" / f"000{number}.jpg").read_bytes()).hexdigest() for number in (0, 2, 3)]
+    assert [(one.keyframe_id, one.time_s, one.sha256) for one in pictures] == [
+        ("v:0", 0.0, digests[0]),
+        ("v:2", 2.0, digests[1]),
+        ("v:3", 3.0, digests[2]),
+    ]
+
+
+def test_a_run_without_descriptions_takes_no_name_from_others(tmp_path: Path) -> None:
+    empty = described_folder(tmp_path / "one" / "v", 3)
+    (empty / "descriptions.jsonl").unlink()
+    folders = [empty, described_folder(tmp_path / "two" / "v", 3), described_folder(tmp_path / "three" / "v", 3)]
+    assert [video.name for video in described_videos(list(map(str, folders)))] == ["v", "v-2"]

@@ -12,7 +12,16 @@ from tests.metrics.golden import golden
 from tests.tasks.scoring import result, score_of
 from vip.metrics.famous import COMPONENTS
 from vip.metrics.statistics import correct_holm
-from vip.tasks.description_tables import causal_table, component_table, description_tables, domain_table, main_table, own_rows, prompt_table
+from vip.tasks.description_tables import (
+    causal_table,
+    component_table,
+    description_tables,
+    domain_table,
+    main_table,
+    own_rows,
+    prompt_table,
+    prompt_variant,
+)
 from vip.tasks.records import TaskResult
 from vip.tasks.table import Table
 
@@ -137,8 +146,44 @@ def test_a_significant_difference_of_causes_is_marked_after_holm(p: float, is_ma
 
     found = causal_table([result("infilling-1", "mine", metrics={"rouge-l": metric(p), "bert-score": metric(0.5)})])
     assert cell(found, ("ROUGE-L", "mine (text only)"), "Social") == ("11.00", is_marked)
+    assert cell(found, ("ROUGE-L", "mine (text only)"), "Physical") == ("10.00", is_marked)
     assert cell(found, ("ROUGE-L", "mine (text only)"), "p, Holm")[0] == f"{correct_holm([p, 0.5])[0]:.4f}"
 
 
 def test_results_of_other_tasks_are_left_out() -> None:
     assert description_tables([result("nextqa-mc", "mine", metrics={"rouge-l": score_of(1.0)})]) == description_tables([])
+
+
+def test_tasks_that_were_not_scored_do_not_lower_the_mean_of_a_domain() -> None:
+    part = domain_table(own_rows([own("infilling-1", value=10.0), own("prediction-3", value=20.0)]))
+    assert cell(part, ("Games", "mine (text only)"), "ROUGE-L FAMOuS")[0] == f"{(12 + 22) / 200:.4f}"
+    assert cell(part, ("Games", "mine (text only)"), "ROUGE-L Dense")[0] == "–"
+    assert cell(part, ("Sports", "mine (text only)"), "ROUGE-L FAMOuS")[0] == f"{(14 + 24) / 200:.4f}"
+
+
+def test_frames_that_two_choosers_chose_are_one_row_and_the_best_is_of_its_metric_alone() -> None:
+    seen = [own(task, budget={"frames": 8, "chosen": how}) for task, how in (("infilling-1", "vip"), ("infilling-2", "evenly spaced"))]
+    (row,) = own_rows(seen)
+    assert row.name == "mine (8 frames)"
+    high = result("infilling-1", "mine", metrics={"sentence-bert": score_of(99.0)})
+    table = main_table(own_rows([high]))
+    assert cell(table, ("SentenceBERT", "mine (text only)"), "Infilling-1 FAMOuS") == ("99.00", True)
+    best = {row[0].text for row in table.rows if row[2].is_best}
+    assert best == {"ROUGE-L", "BERTScore", "SentenceBERT"}, "each metric has a best of its own"
+
+
+def test_one_prompt_has_no_stability_and_other_models_have_rows_of_their_own() -> None:
+    def prompted(engine: str, number: int, value: float, task: str = "infilling-1", kind: str = "famous") -> TaskResult:
+        parameters = {"representation": kind, "prompt": f"infilling-{number}@f"}
+        return result(task, engine, metrics={"rouge-l": score_of(value)}, parameters=parameters)
+
+    rows = [prompted("a", 1, 10.0), prompted("a", 2, 14.0), prompted("b", 1, 10.0), prompted("a", 3, 99.0, "infilling-2")]
+    rows += [prompted("a", 3, 99.0, kind="dense"), result("infilling-1", "a", metrics={"rouge-l": score_of(0.0)})]
+    mine = [[one.text for one in row] for row in prompt_table(rows).rows][3:]
+    assert mine == [["ROUGE-L", "a (text only), 2 prompts", f"12.00 ± {stdev([10.0, 14.0]):.2f}"]]
+
+
+def test_prompts_are_told_by_their_number() -> None:
+    names = {prompt: prompt_variant(own("infilling-1", parameters={"prompt": prompt})) for prompt in ("infilling-2@ab", "prediction-10@ab")}
+    assert names == {"infilling-2@ab": "2", "prediction-10@ab": "10"}
+    assert prompt_variant(own("infilling-1", parameters={"prompt": ["infilling-1@a", "infilling-2@b"]})) is None

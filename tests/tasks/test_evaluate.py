@@ -7,10 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.tasks.described import described_folder
-from vip.config import SampleSettings
+from vip.config import CaptionSettings, PredictSettings, SampleSettings
 from vip.errors import UsageError
 from vip.protocols import SilentObserver
+from vip.tasks import evaluate as module
 from vip.tasks.evaluate import evaluate
+from vip.tasks.fiber.task import Fiber
+from vip.tasks.infilling import VideoInfilling
 
 
 class Notes(SilentObserver):
@@ -63,3 +66,97 @@ def test_samples_of_other_settings_are_not_replaced_unasked(runs: list[str], tmp
     assert again(1) == first
     assert again(2, overwrite=True) != first
     assert not list((tmp_path / "out").glob("*/*.new"))
+
+
+@pytest.mark.extra("rouge_score")
+def test_baselines_draw_by_the_seed_of_the_evaluation_and_prompts_have_files_of_their_own(runs: list[str], tmp_path: Path) -> None:
+    def baseline(seed: int) -> bytes:
+        evaluate(runs, ["prediction"], tmp_path / "out", predictions=PredictSettings(seed=seed), metrics=["rouge-l"], observer=Notes())
+        (path,) = (tmp_path / "out").glob("*/random-keyframe.jsonl")
+        return path.read_bytes()
+
+    assert baseline(1) == baseline(1)
+    assert len({baseline(seed) for seed in range(4)}) > 1
+    for variant in (1, 2):
+        evaluate(
+            runs,
+            ["prediction"],
+            tmp_path / "out",
+            predictions=PredictSettings(variant=variant),
+            asking=CaptionSettings(engine="fake"),
+            metrics=["rouge-l"],
+            observer=Notes(),
+        )
+    assert sorted(path.name for path in (tmp_path / "out" / "prediction-1-famous").glob("fake*")) == ["fake-1.jsonl", "fake-2.jsonl"]
+
+
+@pytest.mark.extra("rouge_score")
+def test_the_number_behind_a_task_is_that_of_its_context_and_each_task_is_evaluated_once(runs: list[str], tmp_path: Path) -> None:
+    scores, _ = evaluate(
+        runs,
+        ["prediction-2", "prediction", "prediction-2"],
+        tmp_path / "out",
+        samples=SampleSettings(targets=1),
+        metrics=["rouge-l"],
+        observer=Notes(),
+    )
+    assert sorted(path.name for path in (tmp_path / "out").iterdir() if path.is_dir()) == ["prediction-1-famous", "prediction-2-famous"]
+    assert [result.task for result in scores.results] == ["prediction-2"] * 4 + ["prediction-1"] * 4
+
+
+@pytest.mark.extra("rouge_score")
+def test_samples_of_the_same_size_may_be_others(runs: list[str], tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        described = [str(described_folder(tmp_path / name / video, 6, first_word=number)) for number, video in enumerate("xy")]
+        if name == "b":
+            for text in ("descriptions.jsonl", "keyframes.jsonl"):
+                path = tmp_path / name / "x" / text
+                path.write_text(path.read_text().replace("it moves", "it jumps"))
+            with pytest.raises(UsageError, match="holds other samples than these settings make"):
+                evaluate(described, ["prediction"], tmp_path / "out", metrics=["rouge-l"], observer=Notes())
+            continue
+        evaluate(described, ["prediction"], tmp_path / "out", metrics=["rouge-l"], observer=Notes())
+
+
+def test_what_no_task_has_a_use_for_is_refused_before_anything_is_made(runs: list[str], tmp_path: Path) -> None:
+    for more, said in (
+        ({"frames": (4,)}, r"infilling shows no frames of videos\. Leave --frames out"),
+        ({"samples": SampleSettings(frames_by="even")}, "Leave --frames-by out"),
+        ({"samples": SampleSettings(videos=tmp_path)}, "Leave --videos out"),
+    ):
+        with pytest.raises(UsageError, match=said):
+            evaluate(runs, ["infilling"], tmp_path / "out", observer=Notes(), **more)  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="No task is named"):
+        evaluate(runs, [], tmp_path / "out", observer=Notes())
+    assert not (tmp_path / "out").exists()
+
+
+def test_each_number_of_frames_is_one_evaluation_for_each_way_of_choosing_them(tmp_path: Path) -> None:
+    def budgets(settings: SampleSettings, *frames: int) -> list[tuple[int | None, str | None]]:
+        return [(one.frames, one.frames_by) for one in module._budgets(Fiber(), settings, frames, tmp_path)]
+
+    assert budgets(SampleSettings(), 8, 4, 8) == [(8, "vip"), (8, "even"), (4, "vip"), (4, "even")]
+    assert budgets(SampleSettings(frames_by="even"), 8) == [(8, "even")]
+    assert budgets(SampleSettings(frames=5)) == [(5, None)]
+    (kept,) = module._budgets(Fiber(), SampleSettings(), (), tmp_path)
+    assert kept.frames_folder == tmp_path / "frames"
+    (own,) = module._budgets(Fiber(), SampleSettings(frames_folder=tmp_path / "mine"), (), tmp_path)
+    assert own.frames_folder == tmp_path / "mine"
+    (without,) = module._budgets(VideoInfilling(), SampleSettings(videos=tmp_path, frames=4, frames_by="even"), (8, 4), tmp_path)
+    assert (without.videos, without.frames, without.frames_by) == (None, None, None)
+    names = [
+        module._folder_name(task, settings)
+        for task, settings in (
+            (Fiber(), SampleSettings()),
+            (Fiber(), SampleSettings(frames=8)),
+            (Fiber(), SampleSettings(frames=8, frames_by="even")),
+            (VideoInfilling(), SampleSettings(context=2, representation="dense")),
+        )
+    ]
+    assert names == ["fiber", "fiber-vip-8", "fiber-even-8", "infilling-2-dense"]
+    assert [module._file_name(name) for name in ("openai:gpt-5", "fake", "openai:org/model:tag", "openai:..")] == [
+        "gpt-5",
+        "fake",
+        "org-model-tag",
+        "engine",
+    ]

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from vip.errors import UsageError
-from vip.tasks.files import check_new
+from vip.errors import InputError, UsageError
+from vip.tasks.files import check_new, draw_samples, file_sha256, read_predictions, read_samples, write_samples
+from vip.tasks.records import Blank, Sample
 
 
 @pytest.mark.parametrize("kind", ["file", "fifo", "link"])
@@ -21,3 +23,33 @@ def test_whatever_stands_there_is_replaced_only_when_asked(kind: str, tmp_path: 
     check_new(path, overwrite=True)
     check_new(tmp_path / "new" / "p.jsonl", overwrite=False)
     assert (tmp_path / "new").is_dir()
+
+
+def blank(name: str) -> Sample:
+    return Sample(id=name, task="fiber", task_version=1, video="v", ask=Blank(text="There is _____."))
+
+
+def test_samples_are_drawn_by_their_ids_whatever_stands_around_them() -> None:
+    samples = [blank(f"s{number}") for number in range(30)]
+    drawn = {one.id for one in draw_samples(samples, 10, 1)}
+    assert [one.id for one in draw_samples(samples, 10, 1)] == [one.id for one in samples if one.id in drawn]
+    assert {one.id for one in draw_samples(samples[::-1], 10, 1)} == drawn
+    rest = [one for one in samples if one.id in drawn] + samples[:0]
+    assert list(draw_samples(rest, 10, 1)) == list(draw_samples(rest, 99, 5)) == rest
+    assert {one.id for one in draw_samples(samples, 10, 2)} != drawn
+    assert draw_samples(samples, None, 1) is samples
+
+
+def test_what_is_written_is_counted_and_read_again_and_a_missing_file_is_said(tmp_path: Path) -> None:
+    assert write_samples(tmp_path / "s.jsonl", map(blank, "abc")) == 3
+    assert [one.id for one in read_samples(tmp_path / "s.jsonl")] == ["a", "b", "c"]
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist"):
+        list(read_samples(tmp_path / "none.jsonl"))
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist"):
+        list(read_predictions(tmp_path / "none.jsonl"))
+
+
+def test_the_digest_of_a_file_is_that_of_all_its_bytes(tmp_path: Path) -> None:
+    data = bytes(range(256)) * 4100 * 3  # three blocks and a rest
+    (tmp_path / "large").write_bytes(data)
+    assert file_sha256(tmp_path / "large") == sha256(data).hexdigest()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import re
 import shutil
 from collections.abc import Iterator
 from itertools import pairwise
@@ -11,14 +13,18 @@ import pytest
 
 import vip
 from tests.clips import SAMPLE
+from tests.report.runs import make_run
 from vip import pipeline, store
-from vip.config import SampleSettings
+from vip.config import ExtractSettings, SampleSettings
 from vip.errors import InputError, UsageError
+from vip.store import Run, load_run
+from vip.tasks import frames as module
 from vip.tasks.fiber.task import Fiber
-from vip.tasks.frames import ShownFrames, VideoFrames, choose_frames, make_samples, show_frames
+from vip.tasks.frames import ShownFrames, VideoFrames, choose_frames, make_samples, show_frames, with_frames
 from vip.tasks.infilling import VideoInfilling
-from vip.tasks.records import Blank, Sample, SamplePicture
+from vip.tasks.records import Blank, Sample, SamplePicture, Text
 from vip.tasks.task import SampleSource
+from vip.video import FileSource
 
 
 @pytest.mark.slow
@@ -112,9 +118,148 @@ def test_what_shows_no_frames_is_one_sentence(tmp_path: Path) -> None:
         make_samples(Fiber(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path / "nowhere")))
 
 
-@pytest.mark.parametrize("name", ["missing", "../a", "", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["missing", "../a", "", ".", "..", "/etc/passwd"])
 def test_a_video_that_is_not_there_is_one_sentence(name: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "a.mp4").write_bytes(b"no video")
+    for place in (tmp_path, tmp_path / "in"):
+        (place / "keyframes.jsonl").write_bytes(b"")  # the folder itself is no video of it
     with pytest.raises(InputError, match="There is no run folder and no video"):
         VideoFrames([tmp_path / "in"], SampleSettings(frames_folder=tmp_path / "frames")).of_video(name)
+
+
+@pytest.fixture
+def chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, str, dict[str, object]]]:
+    """What is asked of the extraction and of the selection: no video is read."""
+    calls: list[tuple[str, str, dict[str, object]]] = []
+    made = make_run(tmp_path / "made", rules=("kept",) * 2)
+
+    def extract(source: object, *, out: Path, settings: ExtractSettings, overwrite: bool) -> Run:
+        assert overwrite
+        names = ("keyframes", "start", "end", "sampler", "pruner")
+        calls.append(("extract", out.name, {name: getattr(settings, name) for name in names if name in settings.model_fields_set}))
+        return made
+
+    def reselect(run: Run, *, out: Path, keyframes: int, overwrite: bool) -> Run:
+        assert overwrite
+        calls.append(("reselect", out.name, {"keyframes": keyframes}))
+        return made
+
+    monkeypatch.setattr(pipeline, "extract", extract)
+    monkeypatch.setattr(pipeline, "reselect", reselect)
+    return calls
+
+
+def test_a_clip_has_frames_and_a_folder_of_its_own(chosen: list[tuple[str, str, dict[str, object]]], tmp_path: Path) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"")
+    frames = VideoFrames([tmp_path], SampleSettings(frames=4, frames_by="even", frames_folder=tmp_path / "frames"))
+    clips: list[tuple[float | None, float | None]] = [(None, None), (1.0, 2.5), (1.0, 4.0), (0.5, 2.5), (None, 2.5), (1.0, None)]
+    for _ in range(2):
+        for start, end in clips:
+            frames.of_video("film", start, end)
+    names = [name for _, name, _ in chosen]
+    assert len(chosen) == len(set(names)) == len(clips)
+    place = names[0].split("-")[1]
+    assert names[:2] + names[4:] == [
+        f"film-{place}-even-4.vip",
+        f"film-{place}-1s-2.5s-even-4.vip",
+        f"film-{place}--2.5s-even-4.vip",
+        f"film-{place}-1s--even-4.vip",
+    ]
+    assert [(more.get("start"), more.get("end")) for _, _, more in chosen] == clips
+    assert {(kind, more["keyframes"], more["sampler"], more["pruner"]) for kind, _, more in chosen} == {("extract", 4, "uniform", "none")}
+
+
+def test_vip_chooses_eight_frames_where_nothing_is_said(chosen: list[tuple[str, str, dict[str, object]]], tmp_path: Path) -> None:
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "film.mp4").write_bytes(b"")
+        VideoFrames([tmp_path / folder], SampleSettings(frames_folder=tmp_path)).of_video("film")
+    assert [(kind, more) for kind, _, more in chosen] == [("extract", {"keyframes": 8, "start": None, "end": None})] * 2
+    assert all(name.endswith("-vip-8.vip") for _, name, _ in chosen)
+    assert chosen[0][1] != chosen[1][1], "videos of one name in two folders"
+
+
+def test_keyframes_of_a_run_are_those_inside_the_clip_with_both_of_its_ends(tmp_path: Path) -> None:
+    make_run(tmp_path / "film", rules=("kept",) * 6)  # one each second
+    frames = VideoFrames([tmp_path], SampleSettings())
+
+    def times(start: float | None, end: float | None) -> list[float | None]:
+        return [one.time_s for one in frames.of_video("film", start, end).pictures]
+
+    assert times(1.0, 3.0) == [1.0, 2.0, 3.0]
+    assert times(1.1, 2.9) == [2.0]
+    assert times(None, 1.0) == [0.0, 1.0]
+    assert times(4.0, None) == [4.0, 5.0]
+    assert times(None, None) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
+    assert times(1.0, 2.0) == [1.0, 2.0], "the clip that begins there too has other frames"
+
+
+def test_a_run_is_taken_as_it_is_where_number_and_chooser_are_those_that_are_asked_for(
+    chosen: list[tuple[str, str, dict[str, object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = make_run(tmp_path / "film", rules=("kept",) * 4)
+    monkeypatch.setattr(module, "video_of", lambda manifest, video: FileSource(tmp_path / "film.mp4"))
+    kept = tmp_path / "frames"
+    assert choose_frames(run.folder, 4, "vip", kept_in=kept).folder == run.folder
+    assert not chosen
+    choose_frames(run.folder, 3, "vip", kept_in=kept)
+    choose_frames(run.folder, 4, "even", kept_in=kept)
+    choose_frames(run.folder, 4, "vip", kept_in=kept, start_s=1.0)
+    choose_frames(run.folder, 4, "vip", kept_in=kept, end_s=2.0)
+    assert [kind for kind, _, _ in chosen] == ["reselect", "extract", "extract", "extract"]
+    chosen.clear()
+    manifest = json.loads((run.folder / store.MANIFEST).read_text())
+    manifest["backends"] = {"sampler": "uniform", "pruner": "none", "embedder": "classic"}
+    (run.folder / store.MANIFEST).write_text(json.dumps(manifest))
+    assert show_frames(load_run(run.folder)).chosen == "evenly spaced"
+    choose_frames(run.folder, 4, "vip", kept_in=kept)
+    assert [kind for kind, _, _ in chosen] == ["reselect"], "evenly spaced frames are none that vip chose"
+
+
+def test_a_run_that_was_made_elsewhere_opens_no_video(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "film", rules=("kept",) * 4)
+    with pytest.raises(InputError, match="was made elsewhere, so its video is not opened"):
+        choose_frames(run.folder, 4, "even", kept_in=tmp_path / "frames")
+    (run.folder / store.MANIFEST).unlink()
+    assert show_frames(load_run(run.folder)).chosen == "pictures of a folder"
+
+
+def test_frames_of_a_clip_are_asked_for_by_its_own_name_and_stand_in_front_of_what_is_shown() -> None:
+    asked: list[tuple[object, ...]] = []
+
+    class Frames(VideoFrames):
+        def of_video(self, video: str, start_s: float | None = None, end_s: float | None = None) -> ShownFrames:
+            asked.append((video, start_s, end_s))
+            return ShownFrames((SamplePicture(source=video, keyframe_id="k"),), "by hand")
+
+    samples = [blank("film", 1, 2).model_copy(update={"clip": "film_3", "context": (Text(text="said"),)}), blank("other")]
+    first, second = with_frames(samples, Frames([], SampleSettings()))
+    assert asked == [("film_3", 1, 2), ("other", None, None)]
+    assert [piece.kind for piece in first.context] == ["picture", "text"]
+    assert (first.frames_chosen, second.frames_chosen) == ("by hand", "by hand")
+
+
+def test_settings_that_a_task_has_no_use_for_are_named(tmp_path: Path) -> None:
+    for task, settings, said in (
+        (VideoInfilling(), SampleSettings(frames=4), "infilling shows no frames of videos. Leave --frames out."),
+        (VideoInfilling(), SampleSettings(frames_by="even"), "infilling shows no frames of videos. Leave --frames-by out."),
+        (VideoInfilling(), SampleSettings(chunker="spacy:x"), "infilling makes no blanks of captions. Leave --chunker out."),
+        (VideoInfilling(), SampleSettings(available=tmp_path), "infilling makes no blanks of captions. Leave --available out."),
+        (Fiber(), SampleSettings(subtitles=tmp_path), "fiber has no subtitles. Leave --subtitles out."),
+    ):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            make_samples(task, SampleSource(paths=(), settings=settings))
+
+
+def test_as_many_samples_are_drawn_as_are_asked_for_by_the_seed(tmp_path: Path) -> None:
+    class Many(Fiber):
+        def samples(self, source: SampleSource) -> Iterator[Sample]:
+            yield from (blank(f"v{number}") for number in range(20))
+
+    drawn = [
+        [one.video for one in make_samples(Many(), SampleSource(paths=(), settings=SampleSettings(most=6, seed=seed)))]
+        for seed in (1, 1, 2)
+    ]
+    assert drawn[0] == drawn[1] != drawn[2]
+    assert list(map(len, drawn)) == [6, 6, 6]

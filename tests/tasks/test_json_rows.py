@@ -93,3 +93,40 @@ def test_what_is_too_large_is_refused_before_it_is_in_memory(tmp_path: Path, mon
         list(iterate_rows(file, packed, "FORM"))
     with pytest.raises(InputError, match="is no file"):
         read(tmp_path)
+
+
+def test_lines_of_a_packed_file_are_bounded_as_all_of_it_is(tmp_path: Path) -> None:
+    packed = tmp_path / "bomb.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"x" * 50_000 + b"\n" + b"y" * 60_000))
+    with open_bounded(packed, 100_000) as file:
+        assert len(file.readline(10**6)) == 50_001
+        with pytest.raises(InputError, match="too many bytes unpacked"):
+            file.readline(10**6)
+    with open_bounded(packed, 120_000) as file:
+        assert len(file.read()) == 110_001
+
+
+@pytest.mark.parametrize("block", [5, 16, 2**20])
+def test_the_place_of_a_fault_is_counted_from_the_beginning_of_the_file(
+    block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rows, "BLOCK_BYTES", block)
+    path = tmp_path / "rows.json"
+    rows = ", ".join(f'{{"a": {number}}}' for number in range(40))
+    for end in ("} x", ', "VCMR": [1]}', ', "VCMR": 5}'):
+        text = f'{{"VR": [{rows}]{end}'
+        path.write_text(text)
+        place = len(text) if end == "} x" else text.rindex("[1" if "[" in end[2:] else "5}") + (2 if "[" in end[2:] else 1)
+        with pytest.raises(InputError, match=f"byte {place:,}: "):
+            read(path)
+
+
+def test_a_text_in_a_row_may_have_as_many_braces_as_rows_have(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    for count in (json_rows.MOST_BRACES - 1, json_rows.MOST_BRACES):
+        path.write_text(json.dumps({"VR": [{"a": "}" * count}]}))
+        if count < json_rows.MOST_BRACES:
+            assert read(path) == [("VR", {"a": "}" * count})]
+            continue
+        with pytest.raises(InputError, match="a row of VR is no JSON"):
+            read(path)

@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from tests.tasks.scoring import WordTask, answer, joined, sample
-from vip.errors import InputError
-from vip.tasks.judge import JudgeMetric, calibrate, read_labels, read_verdict
+from vip.config import CaptionSettings
+from vip.errors import InputError, ReplyError
+from vip.models.fake import FakeEngine
+from vip.protocols import Reply, Request, SilentObserver
+from vip.tasks.judge import JudgeMetric, calibrate, engine_judge, read_labels, read_verdict
 from vip.tasks.pairs import JoinedFile
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score import score
@@ -57,7 +61,8 @@ def test_its_name_says_who_judged_by_which_prompt(tmp_path: Path) -> None:
     assert name.startswith("judge:openai:judge@")
     assert len(name.partition("@")[2]) == 8
     assert "Question: 1 keyframes to describe" in judge.asked[0]
-    assert "- a dog" in judge.asked[0]
+    assert "References, each of which is right on its own:\n- a dog\n\nAnswer to check: a dog\n" in judge.asked[0]
+    assert "\n- a dog\n\nAnswer to check: a fox\n" in judge.asked[3]
 
 
 @pytest.mark.parametrize(
@@ -110,8 +115,25 @@ def test_damaged_labels_are_named_by_their_line(tmp_path: Path, text: str, said:
 
 
 def test_labels_are_words_or_digits(tmp_path: Path) -> None:
-    (tmp_path / "labels.csv").write_text("sample_id,correct,by\na,Yes,x\nb,0,y\n")
-    assert read_labels(tmp_path / "labels.csv") == {"a": True, "b": False}
+    words = ("Yes", "1", "true", "correct", "0", " no ", "False", "WRONG")
+    lines = [f"s{place},{word},x" for place, word in enumerate(words)]
+    (tmp_path / "labels.csv").write_text("\n".join(["sample_id,correct,by", *lines]), encoding="utf-8-sig")
+    assert read_labels(tmp_path / "labels.csv") == {f"s{place}": place < 4 for place in range(8)}
+    (tmp_path / "labels.csv").write_bytes(b"sample_id,correct\n\xff,1\n")
+    with pytest.raises(InputError, match="is not UTF-8 text"):
+        read_labels(tmp_path / "labels.csv")
+    with pytest.raises(InputError, match="cannot be read"):
+        read_labels(tmp_path / "none.csv")
+
+
+def test_an_answer_without_a_verdict_is_not_held_against_people(tmp_path: Path) -> None:
+    result, _, name = judged(tmp_path, {SAMPLES[place].id: place == 5 or place < 3 for place in (0, 3, 5, 7)})
+    found = result.metrics[name].calibration
+    assert found is not None
+    assert (found.labelled, found.agreement, found.sensitivity, found.specificity) == (2, 1.0, 1.0, 1.0)
+    assert found.low is not None
+    assert found.high is not None
+    assert 0 <= found.low < (found.corrected or 0) == 50.0 < found.high <= 100
 
 
 def test_samples_of_few_videos_make_the_corrected_mean_less_certain() -> None:
@@ -129,3 +151,16 @@ def test_samples_of_few_videos_make_the_corrected_mean_less_certain() -> None:
     assert width(independent) == pytest.approx(width(None))
     assert width(4 * independent) > 1.5 * width(None)
     assert width(independent / 4) == pytest.approx(width(None)), "clusters are never worth more than their samples"
+
+
+def test_an_engine_that_only_reads_may_judge_and_replies_keep_their_places(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    async def generate(self: FakeEngine, request: Request) -> Reply:
+        if request.prompt == "b":
+            raise ReplyError("It would not say.", kind="refusal")
+        return Reply(f'{{"correct": {str(request.prompt == "c").lower()}}}', model="fake")
+
+    monkeypatch.setattr(FakeEngine, "generate", generate)
+    monkeypatch.setattr(FakeEngine, "capabilities", replace(FakeEngine.capabilities, sees=False))
+    judge = engine_judge(CaptionSettings(engine="fake"), labels={"x": True}, observer=SilentObserver())
+    assert list(map(read_verdict, judge.ask(["a", "b", "c", "a"]))) == [False, None, True, False]
+    assert (judge.engine, judge.labels) == ("fake", {"x": True})

@@ -7,12 +7,14 @@ from pathlib import Path
 import pytest
 
 from tests.tasks.described import described_folder
+from tests.tasks.scoring import sample
 from tests.tasks.test_keyframe_task import samples, wanted
 from vip.errors import InputError
+from vip.records import Famous
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.keyframe_baselines import BASELINES
 from vip.tasks.prediction import VideoPrediction
-from vip.tasks.records import DescriptionText
+from vip.tasks.records import Blank, DescriptionText, KeyframeDescription, Sample
 from vip.tasks.records import Prediction as Answer
 
 
@@ -64,3 +66,52 @@ def test_nearest_text_finds_the_sample_that_reads_the_same(tmp_path: Path) -> No
     assert made[1].reference is not None
     assert rows[0].value == made[1].reference.values[0]
     assert wanted(made[1]) == ["", "", ""]
+
+
+def test_another_seed_draws_other_keyframes(tmp_path: Path) -> None:
+    folders = [described_folder(tmp_path / video, 9, first_word=3 * number) for number, video in enumerate("abc")]
+    made = samples(VideoPrediction(), *folders, representation="dense")
+    drawn = {tuple(str(row.value) for row in BASELINES["random-keyframe"](lambda: iter(made), seed)) for seed in range(5)}
+    assert len(drawn) == 5
+
+
+def dense(video: str, words: str, hidden: str = "hidden") -> Sample:
+    return sample("0", f"{hidden} of {video}", video=video).model_copy(
+        update={"context": (KeyframeDescription(keyframe_id="k", time_s=0.0, dense_caption=words),) * 2}
+    )
+
+
+def test_where_no_video_has_a_word_in_common_another_one_answers_all_the_same() -> None:
+    made = [dense("a", "dog"), dense("b", "river"), dense("c", "lamp")]
+    for row, one in zip(BASELINES["nearest-text"](lambda: iter(made), 0), made, strict=True):
+        (text,) = texts(row)
+        assert text != f"hidden of {one.video}"
+
+
+def test_samples_without_a_reference_are_answered_and_answer_nothing() -> None:
+    twin = dense("b", "dog runs").model_copy(update={"reference": None})
+    made = [dense("a", "dog runs"), twin, dense("c", "lamp")]
+    assert [texts(row)[0] for row in BASELINES["nearest-text"](lambda: iter(made), 0)] == ["hidden of c", "hidden of a", "hidden of a"]
+    with pytest.raises(InputError, match="nearest-text needs samples with references"):
+        list(BASELINES["nearest-text"](lambda: iter([twin]), 0))
+
+
+def test_frequent_words_of_famous_are_those_of_each_field(tmp_path: Path) -> None:
+    made = samples(VideoPrediction(), described_folder(tmp_path / "a", 3), context=2, targets=1)
+    (row,) = BASELINES["frequent-words"](lambda: iter(made), 0)
+    assert isinstance(row.value, tuple)
+    (one,) = row.value
+    assert isinstance(one, DescriptionText)
+    assert one.famous == Famous(focus="a dog 0", action="it moves", mood="calm", objects=("grass", "dog", "0"), setting="outside")
+
+
+@pytest.mark.parametrize("name", ["copy-nearest", "frequent-words", "random-keyframe"])
+def test_samples_of_another_task_are_refused(name: str) -> None:
+    blanks = [
+        Sample(id=f"b{video}", task="fiber", task_version=1, video=video, ask=Blank(text="There is _____.")).model_copy(
+            update={"context": dense(video, "dog").context}
+        )
+        for video in "ab"
+    ]
+    with pytest.raises(InputError, match="ba asks for no keyframes; this baseline answers infilling and prediction"):
+        list(BASELINES[name](lambda: iter(blanks), 0))

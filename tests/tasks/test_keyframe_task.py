@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.tasks.described import described_folder
+from tests.tasks.described import WORDS, described_folder
 from vip import store
 from vip.config import SampleSettings
 from vip.errors import InputError
 from vip.tasks.described_videos import DescribedFrame, DescribedVideo
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.keyframe_task import DescribeKeyframesTask
+from vip.tasks.labels import ASPECTS
 from vip.tasks.prediction import VideoPrediction
-from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Sample
+from vip.tasks.records import Choice, DescribeKeyframes, DescriptionText, KeyframeDescription, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.task import SampleSource
 
@@ -76,7 +78,15 @@ def test_labels_of_an_engine_name_it(tmp_path: Path) -> None:
     folders = [described_folder(tmp_path / name, 6) for name in "ab"]
     task = load_task("causal-aspect")
     asked = list(task.samples(SampleSource(paths=tuple(map(str, folders)))))
-    assert all(sample.reference is None and len(sample.context) == 5 for sample in asked)
+    assert all(
+        sample.reference is None and sample.ask == Choice(question="What causes most of what changes?", options=ASPECTS) for sample in asked
+    )
+    assert [piece.keyframe_id for piece in asked[1].context] == ["a:1", "target 1", "target 2", "target 3", "a:5"]  # type: ignore[union-attr]
+    assert [sample.id for sample in asked] == [sample.id for sample in samples(VideoInfilling(), *folders)]
+    scenes = task.request(asked[1], None).text
+    assert [scenes.index(f"Keyframe {number}\nFocus: a {word}") for number, word in enumerate(WORDS[1:6], 1)] == sorted(
+        scenes.index(f"Keyframe {number}\nFocus: a {word}") for number, word in enumerate(WORDS[1:6], 1)
+    )
     assert "focus" not in task.request(asked[0], None).text.split("Keyframe 1")[0]
     answers = [task.parse(sample, said) for sample, said in zip(asked, ["Physical.", "social", "both", "social"], strict=True)]
     assert [answer.status for answer in answers] == ["ok", "ok", "unparsed", "ok"]
@@ -146,6 +156,53 @@ def test_an_answer_that_does_not_fit_is_unparsed_with_its_reason(answer: str, re
     (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5))
     parsed = VideoInfilling().parse(sample, answer)
     assert (parsed.status, parsed.value, parsed.reason, parsed.raw) == ("unparsed", None, reason, answer)
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (["a dog", "", "it runs"], "a description is no text, or empty"),
+        (["a dog", "  ", "it runs"], "a description is no text, or empty"),
+        (["a dog", {"focus": "x"}, "it runs"], "a description is no text, or empty"),
+        (["a dog", "it runs", "it sits", "it goes"], "it has 4 descriptions instead of 3"),
+        (["a dog", "it runs"], "it has 2 descriptions instead of 3"),
+        (["a dog ", "it runs", "it sits"], None),
+    ],
+)
+def test_three_dense_captions_are_three_texts(rows: list[object], reason: str | None, tmp_path: Path) -> None:
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 5), representation="dense")
+    parsed = VideoInfilling().parse(sample, json.dumps({"descriptions": rows}))
+    assert (parsed.status, parsed.reason) == (("unparsed", reason) if reason else ("ok", None))
+    if not reason:
+        assert [one.dense_caption for one in parsed.value] == ["a dog", "it runs", "it sits"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("targets", [1, 3])
+@pytest.mark.parametrize("kind", ["dense", "famous"])
+def test_an_answer_has_room_for_each_keyframe_and_a_schema_of_their_number(kind: str, targets: int, tmp_path: Path) -> None:
+    (sample,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 2 + targets), representation=kind, targets=targets)
+    request = VideoInfilling().request(sample, None)
+    assert (request.max_tokens, request.demonstration) == (400 * targets, None)
+    assert request.schema is not None
+    rows = request.schema["properties"]["descriptions"]
+    assert (rows["minItems"], rows["maxItems"]) == (targets, targets)
+    assert rows["items"]["type"] == ("string" if kind == "dense" else "object")
+    assert f"[{targets} keyframe{'s' if targets > 1 else ''} to describe]" in request.text
+
+
+def test_keyframes_are_numbered_as_in_the_video_and_the_missing_ones_stand_in_their_place(tmp_path: Path) -> None:
+    (one,) = samples(VideoInfilling(), described_folder(tmp_path / "a", 6), context=2, targets=2, representation="dense")
+    heads = re.findall(r"^(?:Keyframe \d|\[\d keyframes)", VideoInfilling()._given(one), re.MULTILINE)
+    assert heads == ["Keyframe 1", "Keyframe 2", "[2 keyframes", "Keyframe 5", "Keyframe 6"]
+    (next_ones,) = samples(VideoPrediction(), described_folder(tmp_path / "b", 4), context=2, targets=2, representation="dense")
+    heads = re.findall(r"^(?:Keyframe \d|\[\d keyframes)", VideoPrediction()._given(next_ones), re.MULTILINE)
+    assert heads == ["Keyframe 1", "Keyframe 2", "[2 keyframes"]
+
+
+def test_labels_of_a_sample_and_of_its_video_are_told_apart(tmp_path: Path) -> None:
+    folder = described_folder(tmp_path / "a", 6)
+    (tmp_path / "samples.csv").write_text("sample,domain\ninfilling-1/a/1,Games\na,Sports\n")
+    assert [one.groups for one in samples(VideoInfilling(), folder, labels=tmp_path / "samples.csv")] == [{}, {"domain": ("Games",)}]
 
 
 def test_an_answer_that_fits_is_three_descriptions(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from vip.errors import InputError
 from vip.tasks.files import write_samples
-from vip.tasks.labels import read_labels
+from vip.tasks.labels import Labels, read_labels
 from vip.tasks.records import Prediction
 
 OWN = {"domain": ("Games",), "type": ("CW",)}
@@ -21,6 +21,21 @@ def test_labels_of_a_file_count_more_than_those_of_the_source(tmp_path: Path) ->
     assert labels.groups("w/1", "w", OWN) == {**OWN, "causal": ("social",)}
     assert labels.groups("x/1", "x", OWN) == OWN
     assert read_labels(None).groups("x/1", "x", OWN) == OWN
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig"])
+@pytest.mark.parametrize("key", ["video", "video_id"])
+def test_a_file_of_a_spreadsheet_is_read_by_either_name_of_the_column(key: str, encoding: str, tmp_path: Path) -> None:
+    (tmp_path / "videos.csv").write_text(f"{key},domain\nv,Sports\n", encoding=encoding)
+    assert read_labels(tmp_path / "videos.csv").of_videos == {"v": {"domain": ("Sports",)}}
+
+
+def test_of_both_columns_that_of_the_samples_counts_and_more_than_labels_of_the_video(tmp_path: Path) -> None:
+    (tmp_path / "both.csv").write_text("video,sample,domain\nv,v/1,Sports\n")
+    labels = read_labels(tmp_path / "both.csv")
+    assert (labels.of_videos, labels.of_samples) == ({}, {"v/1": {"video": ("v",), "domain": ("Sports",)}})
+    whole = Labels(of_videos={"v": {"domain": ("Music",), "causal": ("social",)}}, of_samples={"v/1": {"domain": ("Sports",)}})
+    assert whole.groups("v/1", "v", OWN) == {"domain": ("Sports",), "causal": ("social",), "type": ("CW",)}
 
 
 def test_separators_that_are_no_line_breaks_stay_in_their_cell(tmp_path: Path) -> None:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+from hashlib import sha256
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.tasks.scoring import answer, joined, sample, write
+from tests.tasks.scoring import answer, description, joined, sample, write
 from vip.errors import InputError
+from vip.records import Call
 from vip.tasks.files import read_samples
 from vip.tasks.pairs import is_ours, join_files, join_lists
-from vip.tasks.records import Prediction, Sample
+from vip.tasks.records import KeyframeDescription, Prediction, Sample, SamplePicture, Text
 
 SAMPLES = [sample(str(number), "a b", video=f"v{number // 2}") for number in range(4)]
 
@@ -127,3 +130,61 @@ def test_what_is_wrong_is_said_in_a_short_sentence_however_long_the_text_is(tmp_
     with pytest.raises(InputError, match="damaged") as second:
         list(read_samples(tmp_path / "samples.jsonl"))
     assert max(len(str(first.value)), len(str(second.value))) < 1000
+
+
+def test_rows_behind_empty_lines_are_found_again_and_files_named_by_their_digest(tmp_path: Path) -> None:
+    samples, rows = write(tmp_path / "s.jsonl", SAMPLES), write(tmp_path / "p.jsonl", [answer(one, f"w{one.id[-1]}") for one in SAMPLES])
+    for path in (samples, rows):
+        first, *rest = path.read_text().splitlines()
+        path.write_text("\n".join(["", first, "  ", "", *rest]) + "\n\n")
+    found = join_files(samples, rows)
+    assert [(one.id, prediction.sample_id) for one, prediction in found.pairs] == [(one.id, one.id) for one in SAMPLES]
+    assert found.samples_sha256 == sha256(samples.read_bytes()).hexdigest()
+    assert found.predictions_sha256 == sha256(rows.read_bytes()).hexdigest()
+
+
+def picture(name: str) -> SamplePicture:
+    return SamplePicture(source="run", keyframe_id=name)
+
+
+def test_frames_and_descriptions_that_samples_show_are_counted_apart(tmp_path: Path) -> None:
+    bare = KeyframeDescription(keyframe_id="b", time_s=None)
+    contexts = [
+        (picture("a"), picture("b"), Text(text="x")),
+        (KeyframeDescription(keyframe_id="a", time_s=None, dense_caption="x", picture=picture("a")), bare),
+        (KeyframeDescription(keyframe_id="a", time_s=None, famous=description("x", True).famous), *map(picture, "cde")),
+    ]
+    chosen = ("vip algorithm1", None, "evenly spaced")
+    samples = [
+        one.model_copy(update={"context": context, "frames_chosen": how})
+        for one, context, how in zip(SAMPLES, contexts, chosen, strict=False)
+    ]
+    found = joined(tmp_path, samples, [answer(one, "a") for one in samples])
+    assert (found.pictures, found.described) == ((1, 3), (0, 1))
+    assert found.frames_chosen == ("vip algorithm1", "evenly spaced")
+
+
+def call(prompt: str, **parameters: object) -> Call:
+    sums: dict[str, Any] = {"tokens_in": 1, "tokens_out": 1, "usd": None, "latency_s": 0.0, "created_utc": "2026-01-01T00:00:00Z"}
+    return Call(engine="e", model="m", prompt=prompt, prompt_version="1", prompt_sha256="ab" * 32, parameters=parameters, **sums)
+
+
+@pytest.mark.parametrize(("values", "shown"), [(["1"], "1"), (list("312"), ["1", "2", "3"]), (list("1234"), "4 values")])
+def test_parameters_are_those_of_all_calls_and_many_values_their_number(values: list[str], shown: object, tmp_path: Path) -> None:
+    rows = [
+        answer(one, "a", engine=f"e{place % 2}").model_copy(update={"calls": (call("infilling-2", seed=values[place % len(values)]),)})
+        for place, one in enumerate(SAMPLES)
+    ]
+    found = joined(tmp_path, SAMPLES, rows)
+    assert found.parameters == {"prompt": "infilling-2@abababababab", "representation": "dense", "seed": shown, "targets": "1"}
+    assert found.engines == ("e0", "e1")
+
+
+def test_samples_that_count_as_wrong_are_not_left_out(tmp_path: Path) -> None:
+    samples, rows = (
+        write(tmp_path / "s.jsonl", SAMPLES),
+        write(tmp_path / "p.jsonl", [answer(SAMPLES[2], "a"), answer(SAMPLES[1], status="refused")]),
+    )
+    wrong, left = (join_files(samples, rows, missing=missing) for missing in ("wrong", "leave-out"))  # type: ignore[arg-type]
+    assert (wrong.left_out, wrong.statuses) == (0, ("missing", "refused", "ok", "missing"))
+    assert (left.left_out, left.statuses, [key.id for key in left.pairs.keys]) == (2, ("refused", "ok"), [one.id for one in SAMPLES[1:3]])

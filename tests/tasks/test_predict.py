@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,15 +13,17 @@ import pytest
 from tests.api_server import ApiServer
 from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples
+from vip.captioning.estimate import Estimate
 from vip.config import CaptionSettings, PredictSettings
 from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageError
+from vip.llm.client import EngineClient
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
 from vip.tasks import predict as module
 from vip.tasks.files import draw_samples, read_predictions, write_samples
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.predict import expected_cost, open_samples, predict, predict_with_baseline
-from vip.tasks.records import Sample
+from vip.tasks.records import Blank, Sample, SamplePicture
 
 FAKE = CaptionSettings(engine="fake")
 QUIET = SilentObserver()
@@ -282,3 +285,129 @@ def test_answers_come_in_a_batch_and_nothing_is_asked_by_itself(
 def test_an_engine_without_batches_is_one_sentence(file: Path, tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="fake takes no batches"):
         predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)
+
+
+def stop_after(monkeypatch: pytest.MonkeyPatch, most: int) -> None:
+    """Let the money be spent after so many answers of a run."""
+    generate = FakeEngine.generate
+
+    async def dying(self: FakeEngine, request: Request) -> Reply:
+        if len(self.requests) >= most:
+            raise BudgetError("The money is spent.")
+        return await generate(self, request)
+
+    monkeypatch.setattr(FakeEngine, "generate", dying)
+
+
+@pytest.fixture
+def begun(file: Path, tmp_path: Path, asked: list[Request]) -> Path:
+    """A run that was stopped after three answers; its journal."""
+    with pytest.MonkeyPatch.context() as patched:
+        stop_after(patched, 3)
+        with pytest.raises(BudgetError):
+            predict(file, tmp_path / "p.jsonl", asking=CaptionSettings(engine="fake", concurrency=1), observer=QUIET)
+    assert len(asked) == 3
+    asked.clear()
+    return tmp_path / "p.jsonl.journal"
+
+
+def test_a_line_that_a_kill_tore_is_asked_about_again(
+    file: Path, made: list[Sample], begun: Path, asked: list[Request], tmp_path: Path
+) -> None:
+    lines = begun.read_bytes().splitlines(keepends=True)
+    assert len(lines) == 3
+    begun.write_bytes(b"".join(lines[:2]) + lines[2][: len(lines[2]) // 2])
+    done = predict(file, tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert (done.statuses, len(asked)) == ({"ok": len(made)}, len(made) - 2)
+
+
+def test_overwrite_forgets_the_answers_of_an_unfinished_run_too(
+    file: Path, made: list[Sample], begun: Path, asked: list[Request], tmp_path: Path
+) -> None:
+    predict(file, tmp_path / "p.jsonl", asking=FAKE, overwrite=True, observer=QUIET)
+    assert len(asked) == len(made)
+    assert not begun.exists()
+
+
+def test_an_unfinished_run_of_another_engine_is_not_gone_on_with(file: Path, begun: Path, asked: list[Request], tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"p\.jsonl\.journal holds answers of fake\."):
+        predict(file, tmp_path / "p.jsonl", asking=CaptionSettings(engine="fake:badjson"), observer=QUIET)
+    assert not asked
+
+
+def test_a_baseline_draws_by_the_seed(file: Path, made: list[Sample], tmp_path: Path) -> None:
+    def drawn(seed: int) -> list[object]:
+        done = predict_with_baseline(file, tmp_path / "b.jsonl", "random-keyframe", seed=seed, overwrite=True, observer=QUIET)
+        assert done.statuses == {"ok": len(made)}
+        return [row.value for row in read_predictions(done.path)]
+
+    assert drawn(1) == drawn(1)
+    assert len({tuple(map(str, drawn(seed))) for seed in range(4)}) == 4
+
+
+def test_a_training_set_is_for_baselines_that_count_its_answers(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"No baseline of infilling counts answers of a training set\. Leave --train out\."):
+        predict_with_baseline(file, tmp_path / "b.jsonl", "copy-nearest", train=tmp_path / "train.csv", observer=QUIET)
+    assert not (tmp_path / "b.jsonl").exists()
+
+
+def test_the_expected_cost_is_that_of_each_sample(made: list[Sample], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    alone = PredictSettings(shots=0)
+    monkeypatch.setattr(EngineClient, "most_tokens", lambda self, request: (len(request.prompt), request.max_tokens))
+
+    def cost(*samples: Sample) -> Estimate:
+        write_samples(tmp_path / "some.jsonl", samples)
+        return expected_cost(tmp_path / "some.jsonl", settings=alone, asking=FAKE)
+
+    each = [cost(one) for one in made[:4]]
+    whole = cost(*made[:4])
+    assert whole.tokens_in == sum(one.tokens_in for one in each)
+    assert whole.tokens_out == round(4 * 3 * 400 / 3), "a third of what three keyframes may take"
+    many = [made[0].model_copy(update={"id": f"{made[0].id}-{number}"}) for number in range(50)]
+    assert (cost(*many).requests, cost(*many).tokens_in) == (50, 50 * each[0].tokens_in)
+
+
+def test_samples_of_videos_that_show_nothing_are_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    notes: list[str] = []
+
+    class Observer(SilentObserver):
+        def note(self, text: str) -> None:
+            notes.append(text)
+
+    blank = Sample(id="a", task="fiber", task_version=1, video="v", ask=Blank(text="There is _____."))
+    for context, said in (((), 1), ((SamplePicture(source="run", keyframe_id="k"),), 0)):
+        notes.clear()
+        write_samples(tmp_path / "s.jsonl", [blank, blank.model_copy(update={"id": "b", "context": context})])
+        monkeypatch.setattr(module, "load_pictures", lambda sample, side, sources: ())
+        predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, overwrite=True, observer=Observer())
+        assert sum("These samples show nothing of their videos: fake answers by the words alone." in text for text in notes) == said
+
+
+def test_an_engine_that_sees_nothing_is_refused_where_one_sample_shows_a_picture(
+    made: list[Sample], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(FakeEngine, "capabilities", replace(FakeEngine.capabilities, sees=False))
+    write_samples(tmp_path / "words.jsonl", made[:3])
+    assert predict(tmp_path / "words.jsonl", tmp_path / "p.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+    shown = made[0].model_copy(update={"context": (*made[0].context, SamplePicture(source="run", keyframe_id="k"))})
+    write_samples(tmp_path / "s.jsonl", [shown, *made[1:3]])
+    with pytest.raises(BackendError, match="fake takes no pictures, and these samples show some"):
+        predict(tmp_path / "s.jsonl", tmp_path / "q.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
+
+
+def test_an_example_has_a_reference_and_there_is_one_of_each_video(made: list[Sample], tmp_path: Path) -> None:
+    hidden = [one.model_copy(update={"reference": None}) if one.video == "a" else one for one in made]
+    write_samples(tmp_path / "s.jsonl", hidden)
+    found = open_samples(tmp_path / "s.jsonl")
+    assert (found.count, found.has_pictures, sorted(one.video for one in found.examples)) == (len(made), False, ["b", "c", "d"])
+    assert len({tuple(one.id for one in open_samples(tmp_path / "s.jsonl", seed=seed).examples) for seed in range(4)}) > 1
+    (tmp_path / "s.jsonl").write_text("")
+    with pytest.raises(InputError, match="has no samples"):
+        open_samples(tmp_path / "s.jsonl")
+
+
+def test_a_folder_in_the_place_of_the_answers_is_refused(file: Path, tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match="is a folder"):
+        predict(file, tmp_path, asking=FAKE, observer=QUIET)
+    with pytest.raises(UsageError, match="is a folder"):
+        predict_with_baseline(file, tmp_path, "copy-nearest", overwrite=True, observer=QUIET)

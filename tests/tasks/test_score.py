@@ -7,19 +7,19 @@ import math
 import re
 import subprocess
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.tasks.scoring import Lacking, WordShare, WordTask, answer, joined, sample
+from tests.tasks.scoring import Lacking, WordShare, WordTask, answer, joined, sample, write
 from vip.errors import BackendError, InputError, UsageError
 from vip.metrics import Pair, Result
-from vip.metrics.statistics import compare_groups, estimate_mean
+from vip.metrics.statistics import Floats, bootstrap_weighted, compare_groups, estimate_mean
 from vip.tasks.infilling import VideoInfilling
-from vip.tasks.pairs import JoinedFile
+from vip.tasks.pairs import JoinedFile, Pairs, join_files
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.score import choose_metrics, score
+from vip.tasks.score import choose_metrics, frame_budget, score
 
 DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
 SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
@@ -74,6 +74,8 @@ def test_two_groups_are_held_against_each_other(tmp_path: Path) -> None:
     assert (contrast.first, contrast.second) == ("Games", "Sports")
     assert contrast.difference == pytest.approx(100 * expected.difference.value, abs=1e-5)
     assert contrast.p_value == pytest.approx(expected.p_value, abs=1e-6)
+    ends = expected.difference.standard_error, expected.difference.low, expected.difference.high
+    assert (contrast.standard_error, contrast.low, contrast.high) == pytest.approx([100 * (one or 0) for one in ends], abs=1e-5)
 
 
 def test_famous_has_its_components_as_parts(tmp_path: Path) -> None:
@@ -107,6 +109,7 @@ def test_a_metric_that_is_no_mean_scores_each_group_again_and_draws_clusters(tmp
     assert found.groups["domain"]["Sports"].value == LargestLength().score([file.pairs[index] for index in (1, 2, 4)]).value * 100  # type: ignore[operator]
     assert not first.values
     assert not found.contrasts
+    assert found.n == 6, "the sample without an answer counts"
 
 
 def test_a_value_that_takes_too_long_to_draw_says_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,9 +128,10 @@ def test_the_result_names_what_must_be_equal(tmp_path: Path) -> None:
     assert str(tmp_path) not in result.model_dump_json()
 
 
-def test_samples_of_another_version_are_refused(tmp_path: Path) -> None:
-    one = sample("0", "a", version=7)
-    with pytest.raises(InputError, match="made for version 7 of infilling-1, and this vip has version 1"):
+@pytest.mark.parametrize("version", [0, 7])
+def test_samples_of_another_version_are_refused(version: int, tmp_path: Path) -> None:
+    one = sample("0", "a", version=version)
+    with pytest.raises(InputError, match=f"made for version {version} of infilling-1, and this vip has version 1"):
         score(joined(tmp_path, [one], [answer(one, "a")]), WordTask(), WordTask().metrics)
 
 
@@ -249,3 +253,95 @@ def test_a_result_names_the_first_engines_of_a_file_that_names_many(tmp_path: Pa
     assert named is not None
     assert [name.split()[0] for name in named.split(", ")] == [*map(str, range(20)), "…"]
     assert len(named) < 20 * 310
+
+
+def test_a_group_that_a_sample_names_twice_counts_it_once(tmp_path: Path) -> None:
+    twice, once = sample("0", "a", groups={"domain": ("Games", "Games")}), sample("1", "b", groups={"domain": ("Games",)})
+    done = score(joined(tmp_path, [twice, once], [answer(twice, "a"), answer(once, "x")]), WordTask(), WordTask().metrics)
+    group = done.result.metrics["word-share"].groups["domain"]["Games"]
+    assert (group.n, group.value) == (2, 50.0)
+
+
+@pytest.mark.parametrize(
+    ("facts", "label"),
+    [
+        ({}, None),
+        ({"described": (2, 2)}, "text only, 2 described keyframes"),
+        ({"described": (0, 3)}, "text only, 0 to 3 described keyframes"),
+        ({"pictures": (8, 8)}, "8 frames"),
+        ({"pictures": (3, 8)}, "8 frames, 3 at least"),
+        ({"pictures": (1, 1), "frames_chosen": ("vip", "evenly spaced")}, "1 frame, vip or evenly spaced"),
+        ({"pictures": (2, 2), "described": (2, 2), "engines": ("baseline:copy-nearest",)}, "2 frames, 2 described keyframes"),
+        ({"pictures": (8, 8), "engines": ("baseline:random", "baseline:longest")}, "text only"),
+        ({"pictures": (8, 8), "engines": ("baseline:random", "openai:m")}, "8 frames"),
+        ({"pictures": (8, 8), "parameters": {"longest_side_px": "512"}}, "8 frames, 512 px"),
+        ({"pictures": (8, 8), "parameters": {"longest_side_px": ["512", "768"]}}, "8 frames"),
+    ],
+)
+def test_the_budget_of_frames_is_what_the_samples_say(facts: dict[str, object], label: str | None) -> None:
+    file = JoinedFile(name="p", task="t", task_version=1, pairs=Pairs((), (), ()), statuses=(), **facts)  # type: ignore[arg-type]
+    budget = frame_budget(file)
+    assert (budget and budget.label) == label
+
+
+def test_what_was_left_out_and_who_answered_stand_in_the_result_and_twenty_samples_without_an_answer(tmp_path: Path) -> None:
+    samples = [sample(str(number), "a", video=f"v{number}") for number in range(31)]
+    rows = [answer(one, "a", engine="first") for one in samples[:5]] + [
+        answer(one, status="refused", engine="two") for one in samples[5:30]
+    ]
+    file = join_files(write(tmp_path / "s.jsonl", samples), write(tmp_path / "p.jsonl", rows), missing="leave-out")
+    result = score(file, WordTask(), WordTask().metrics).result
+    assert (result.n, result.left_out, result.engine, result.unscored) == (30, 1, "first, two", {"refused": 25})
+    assert result.unscored_ids == tuple(one.id for one in samples[5:25])
+
+
+def test_a_file_that_answers_nothing_has_no_score(tmp_path: Path) -> None:
+    file = join_files(write(tmp_path / "s.jsonl", SAMPLES), write(tmp_path / "p.jsonl", []), missing="leave-out")
+    with pytest.raises(InputError, match=r"p\.jsonl answers none of the samples, so there is no score"):
+        score(file, WordTask(), WordTask().metrics)
+
+
+class Other(WordShare):
+    """The same metric by another name."""
+
+    name = "other"
+
+
+def test_all_metrics_of_the_task_are_chosen_once_and_in_its_order() -> None:
+    task = WordTask(Other())
+    for wanted, names in (
+        ((), ["word-share", "other"]),
+        (("all",), ["word-share", "other"]),
+        (("other",), ["other"]),
+        (("other", "all", "other"), ["other", "word-share"]),
+    ):
+        assert [metric.name for metric in choose_metrics(task, wanted, lambda text: None)] == names
+
+
+class WeightedLength(LargestLength):
+    """A value that is no mean and draws by weights: the mean length of those drawn, in tenths of letters, less a tenth."""
+
+    name = "weighted"
+
+    def resampler(self, pairs: Sequence[tuple[Sample, Prediction]]) -> Callable[[Floats], float]:
+        lengths = [len(str(prediction.value)) / 1000 for _, prediction in pairs]
+        return lambda weights: float(weights @ lengths / weights.sum())
+
+
+def test_a_metric_that_draws_by_weights_has_an_interval_of_however_many_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.score.MOST_RESCORED", 10)
+    file = scored_file(tmp_path)
+    found = score(file, WordTask(), [WeightedLength()]).result.metrics["weighted"]
+    lengths = [len(str(prediction.value)) / 1000 for _, prediction in file.pairs]
+    clusters = [one.video for one in SAMPLES]
+    expected = bootstrap_weighted(lambda weights: float(weights @ lengths / weights.sum()), clusters, seed=0, draws=1000)
+    assert (found.low, found.high) == pytest.approx((100 * (expected.low or 0), 100 * (expected.high or 0)), abs=1e-6)
+
+
+def test_a_value_that_is_none_has_no_interval_and_says_so(tmp_path: Path) -> None:
+    class Nothing(LargestLength):
+        def score(self, pairs: Sequence[tuple[Sample, Prediction]]) -> Result:
+            return Result(value=None, value_answered=None, per_sample=None, n=0, unscored={}, signature="x")
+
+    found = score(scored_file(tmp_path), WordTask(), [Nothing()]).result.metrics["largest"]
+    assert (found.value, found.low, found.no_interval, found.without_value) == (None, None, "There is no value.", 0)

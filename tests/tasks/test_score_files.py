@@ -5,17 +5,18 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Sequence
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
 
-from tests.tasks.scoring import WordTask, answer, sample, write
+from tests.tasks.scoring import WordTask, answer, result, sample, score_of, write
 from vip.errors import InputError, UsageError
 from vip.tasks import score_files as module
 from vip.tasks.pairs import Missing
 from vip.tasks.records import Prediction, Sample, TaskResult
-from vip.tasks.score_files import ScoreOptions, find_files, score_files
-from vip.tasks.score_output import all_tables, as_json_row, write_scores
+from vip.tasks.score_files import ScoreOptions, Scores, find_files, score_files
+from vip.tasks.score_output import all_tables, as_json_row, result_names, write_scores
 from vip.tasks.task import SampleSource
 
 SAMPLES = [sample(str(number), "a b c", video=f"v{number // 2}", groups={"domain": ("Games",)}) for number in range(8)]
@@ -163,3 +164,120 @@ def test_a_linked_folder_is_not_looked_into(folder: Path, tmp_path: Path) -> Non
     inner.rename(given / "inner")
     (given / "linked").symlink_to(elsewhere)
     assert find_files(given) == [given / "inner" / "bad.jsonl"]
+
+
+def test_each_file_has_its_own_settings_and_they_replace_what_it_says_itself(folder: Path) -> None:
+    write_scores(score_files([folder / "bad.jsonl"], ScoreOptions(settings=({"clips": "8", "by": "hand"},))), folder / "out")
+    old = folder / "out" / "result.json"
+    assert score_files([old], ScoreOptions()).results[0].parameters["clips"] == "8"
+    scores = score_files([old, folder / "good.jsonl"], ScoreOptions(settings=({"clips": "16"}, {"clips": "4", "representation": "mine"})))
+    assert [(one.parameters["clips"], one.parameters["representation"]) for one in scores.results] == [("16", "dense"), ("4", "mine")]
+    assert scores.results[0].parameters["by"] == "hand"
+    for count in (1, 3):
+        with pytest.raises(UsageError, match=rf"--setting is given {count} times for 2 files\. Give it once for each\."):
+            score_files([old, folder / "good.jsonl"], ScoreOptions(settings=({"clips": "4"},) * count))
+
+
+def test_files_of_two_representations_are_not_compared(tmp_path: Path) -> None:
+    paths = []
+    for kind in ("dense", "famous"):
+        samples = [sample(str(number), "a b", video=f"v{number}", famous=kind == "famous") for number in range(4)]
+        (tmp_path / kind).mkdir()
+        write(tmp_path / kind / "samples.jsonl", samples)
+        for engine in ("one", "two"):
+            rows = [answer(one, "a" if engine == "one" and place else "a b", engine=engine) for place, one in enumerate(samples)]
+            paths.append(write(tmp_path / kind / f"{engine}.jsonl", rows))
+    scores = score_files(paths, ScoreOptions())
+    assert [(one.task, one.first, one.second) for one in scores.differences] == [
+        ("infilling-1, dense", "one", "two"),
+        ("infilling-1, famous", "one", "two"),
+    ]
+    assert not score_files(paths[::2], ScoreOptions()).differences
+
+
+def test_the_digest_of_the_samples_is_that_of_one_file_of_annotations_alone(tmp_path: Path) -> None:
+    first, second = tmp_path / "a.csv", tmp_path / "b.csv"
+    first.write_text("q1,a b\n")
+    second.write_text("q2,c d\n")
+    theirs = tmp_path / "theirs.json"
+    theirs.write_text('{"q1": "a b"}')
+    (one,) = score_files([theirs], ScoreOptions(task="published", annotations=(first,))).results
+    assert (one.samples_sha256, one.predictions_sha256) == tuple(sha256(path.read_bytes()).hexdigest() for path in (first, theirs))
+    theirs.write_text('{"q1": "a b", "q2": "c"}')
+    (both,) = score_files([theirs], ScoreOptions(task="published", annotations=(first, second))).results
+    assert (both.samples_sha256, both.n) == (None, 2)
+    theirs.write_text('{"q9": "a b"}')
+    with pytest.raises(InputError, match=r"does not fit the 2 samples of a\.csv and b\.csv: 1 prediction of samples that"):
+        score_files([theirs], ScoreOptions(task="published", annotations=(first, second)))
+
+
+def test_a_task_may_be_named_with_its_number(folder: Path) -> None:
+    for name in ("infilling", "infilling-1", "infilling-2"):
+        assert score_files([folder / "good.jsonl"], ScoreOptions(task=name)).results[0].n == 8
+
+
+@pytest.mark.parametrize("version", [0, 9])
+def test_a_result_of_an_older_or_a_newer_version_is_refused(version: int, folder: Path) -> None:
+    write_scores(score_files([folder / "good.jsonl"], ScoreOptions()), folder / "out")
+    path = folder / "out" / "result.json"
+    path.write_text(path.read_text().replace('"task_version": 1', f'"task_version": {version}'))
+    with pytest.raises(InputError, match=f"was scored for version {version} of infilling-1"):
+        score_files([path], ScoreOptions())
+
+
+def test_files_of_a_folder_and_of_the_folders_in_it_are_found_predictions_before_results(folder: Path) -> None:
+    (folder / "inner").mkdir()
+    (folder / "good.jsonl").rename(folder / "inner" / "good.jsonl")
+    (folder / "x.result.json").write_text("{}")
+    assert find_files(folder) == [folder / "bad.jsonl", folder / "inner" / "good.jsonl"]
+    for path in (folder / "bad.jsonl", folder / "inner" / "good.jsonl"):
+        path.unlink()
+    assert find_files(folder) == [folder / "x.result.json"]
+
+
+# ---------------------------------------------------------------- what is written
+
+
+def names_of(*results: TaskResult) -> list[str]:
+    return result_names(Scores((), results))
+
+
+def test_no_two_results_have_one_file_also_where_case_does_not_count() -> None:
+    assert names_of(result("infilling-1", "a")) == ["result.json"]
+    assert names_of(result("infilling-1", "a"), result("infilling-1", "b")) == ["a.result.json", "b.result.json"]
+    other = [result("infilling-1", "a"), result("infilling-2", "A")]
+    assert names_of(*other) == ["infilling-1-famous-a.result.json", "infilling-2-famous-A.result.json"]
+    assert names_of(result("infilling-1", "a"), result("infilling-1", "A")) == ["a-1.result.json", "A-2.result.json"]
+
+
+def test_a_result_beside_a_scored_file_is_written_as_a_second_one(folder: Path) -> None:
+    write_scores(score_files([folder / "bad.jsonl"], ScoreOptions()), folder / "old")
+    scores = score_files([folder / "old" / "result.json", folder / "good.jsonl"], ScoreOptions())
+    written = write_scores(scores, folder / "out")
+    assert [path.name for path in written] == ["bad.result.json", "good.result.json", "scores.md", "scores.html"]
+    assert TaskResult.model_validate_json(written[0].read_bytes()).engine == "bad"
+    assert "**Scores" in written[2].read_text()
+    assert write_scores(scores, folder / "page.htm") == [folder / "page.htm"]
+
+
+def test_json_keeps_zeros_groups_parts_and_what_was_left_out() -> None:
+    groups = {"domain": {"Games": score_of(0.0), "Sports": score_of(12.5, low=10.0, high=15.0)}}
+    score = score_of(0.0, groups=groups, parts={"focus": score_of(0.0)}, no_interval="why")
+    row = as_json_row(result("infilling-1", "m", left_out=3, unscored={"failed": 2}, metrics={"rouge-l": score, "x": score_of(1.0)}))
+    assert (row["left_out"], row["unscored"], row["frames"]) == (3, {"failed": 2}, "text only")
+    found = row["metrics"]["rouge-l"]
+    assert (found["value"], found["no_interval"], "contrasts" in found) == (0.0, "why", False)
+    assert {name: one["value"] for name, one in found["groups"]["domain"].items()} == {"Games": 0.0, "Sports": 12.5}
+    assert (found["groups"]["domain"]["Sports"]["low"], found["parts"]["focus"]["value"]) == (10.0, 0.0)
+    assert "parts" not in row["metrics"]["x"]
+
+
+def test_all_tables_have_groups_differences_and_the_curve(folder: Path) -> None:
+    titles = [table.title for table in all_tables(score_files([folder], ScoreOptions()))]
+    assert [title.partition(" (")[0] for title in titles] == [
+        "Scores × 100: infilling-1, dense",
+        "bad: infilling-1, dense by domain",
+        "good: infilling-1, dense by domain",
+        "Differences in points",
+    ]
+    assert any("Table 3" in table.title for table in all_tables(score_files([folder], ScoreOptions()), paper=True))

@@ -14,11 +14,12 @@ from vip.config import SampleSettings
 from vip.store import load_run
 from vip.tasks.budget_curve import budget_points, budget_tables
 from vip.tasks.infilling import VideoInfilling
-from vip.tasks.page_samples import MOST_LETTERS, PagePictures, mark_differences
-from vip.tasks.records import SamplePicture
+from vip.tasks.page_samples import MOST_LETTERS, PagePictures, card_of, mark_differences, question_of, reference_texts, value_texts
+from vip.tasks.prediction import VideoPrediction
+from vip.tasks.records import KeyframeDescription, Prediction, Sample, SamplePicture, Score, TaskResult
 from vip.tasks.score import ScoredFile, score
 from vip.tasks.score_files import Scores
-from vip.tasks.score_page import disputed, worst, write_page
+from vip.tasks.score_page import ScoresView, disputed, worst, write_page
 from vip.tasks.task import SampleSource
 
 HOSTILE = "<script>alert(1)</script>"
@@ -105,6 +106,7 @@ def test_a_picture_that_the_samples_name_is_shown_only_with_its_digest_and_where
 
 def test_words_that_the_reference_lacks_are_marked() -> None:
     assert mark_differences("A dog, <b>!", "a cat") == "A <mark>dog</mark>, &lt;<mark>b</mark>&gt;!"
+    assert mark_differences("the DOG's", "The dog") == "the DOG&#x27;<mark>s</mark>"
 
 
 def test_long_texts_are_cut(tmp_path: Path) -> None:
@@ -141,3 +143,134 @@ def test_the_curve_over_the_frame_budget_has_a_line_for_each_way_of_choosing(tmp
     assert page.count("<polyline") == 2
     assert "evenly spaced, 8 frames: 50.00" in page
     assert not budget_points(results[:1])
+
+
+def view_of(*files: ScoredFile, more: tuple[TaskResult, ...] = ()) -> ScoresView:
+    return ScoresView(Scores(files, (*more, *(one.result for one in files))), PagePictures())
+
+
+def test_a_sample_stands_in_the_list_of_each_of_its_groups_lowest_values_first(tmp_path: Path) -> None:
+    groups = (("Games",), ("Sports", "Games"), ("Sports",))
+    samples = [sample(str(place), "a b", video=f"v{place}", groups={"domain": some}) for place, some in enumerate(groups)]
+    rows = [answer(samples[0], "a"), answer(samples[1], "x"), answer(samples[2], status="refused")]
+    found = {one.title: one for one in view_of(score(joined(tmp_path, samples, rows), WordTask(), WordTask().metrics)).lists}
+    members = {title.partition(": ")[2]: [row.id[-1] for row in one.rows] for title, one in found.items()}
+    assert members == {
+        "all samples of infilling-1, dense": ["1", "2", "0"],
+        "domain Games": ["1", "0"],
+        "domain Sports": ["1", "2"],
+    }
+    whole = next(iter(found.values()))
+    assert [(row.status, row.values) for row in whole.rows] == [("", ["0.00"]), ("refused", ["0.00"]), ("", ["50.00"])]
+    assert [one.total for one in found.values()] == [3, 2, 2]
+
+
+def test_the_worst_leave_out_what_is_disputed_and_of_equal_ones_the_first_comes_first(files: list[ScoredFile]) -> None:
+    assert disputed(files, 2) == [3, 4]
+    assert worst(files, 9) == [2, 1, 3, 4, 5, 0]
+    assert worst(files, 2, without=[2]) == [1, 3]
+    assert disputed([files[0], files[0]]) == []
+    view = view_of(*files)
+    assert [card.id for card in view.disputed] == [SAMPLES[place].id for place in (3, 4, 5)]
+    assert [card.id for card in view.worst] == [SAMPLES[place].id for place in (2, 1, 0)]
+
+
+def test_figures_at_the_top_count_files_samples_videos_and_what_has_no_answer(files: list[ScoredFile]) -> None:
+    other = result("infilling-1", "old", n=1200, unscored={"failed": 2}, budget=None)
+    facts = {fact.name: (fact.value, fact.hint) for fact in view_of(*files, more=(other,)).facts}
+    assert facts["Files of predictions"][0] == "3"
+    assert facts["Samples"] == ("6 to 1,200", "in each file")
+    assert (facts["Videos"][0], facts["Without an answer"][0]) == ("3", "3")
+    assert facts["Shown to the model"][0] == "frames not stated; text only, 2 described keyframes"
+
+
+def test_a_result_without_samples_is_named_where_its_figures_would_lead(files: list[ScoredFile]) -> None:
+    view = view_of(*files, more=(result("infilling-1", "old"),))
+    assert view.unlisted == ["r1"]
+    assert [one.anchor for one in view.lists if one.anchor.count("-") == 0] == ["r2", "r3"]
+    assert view.title == "Scores of infilling-1"
+
+
+def test_values_stand_on_one_axis_and_intervals_are_cut_off_at_its_ends() -> None:
+    wide = result("infilling-1", "wide", metrics={"rouge-l": score_of(90.0, low=-40.0, high=180.0)})
+    none = result("infilling-1", "none", metrics={"rouge-l": Score(value=None, value_answered=None, n=0, signature="s")})
+    (metric,) = ScoresView(Scores((), (wide, none)), PagePictures()).metrics
+    assert (metric.title, [lane.text for lane in metric.lanes]) == (
+        "ROUGE-L, infilling-1, famous",
+        ["90.00, 95 % interval -40.00 to 180.00", "no value"],
+    )
+    assert [lane.link for lane in metric.lanes] == ["#r1", "#r2"]
+    svg = metric.lanes[0].svg
+    assert 'class="interval" x1="0%" x2="100%"' in svg
+    assert 'cx="90%"' in svg
+    assert svg.count('class="interval"') == 1, "no end stands at the border of the axis"
+
+
+def test_a_sample_on_a_card_shows_each_answer_with_its_values(files: list[ScoredFile]) -> None:
+    card = card_of(files, ["first", "second"], 3, PagePictures())
+    assert (card.id, card.video, card.groups, card.question) == (SAMPLES[3].id, "v1", "domain: Games", "1 keyframes to describe")
+    assert [(one.label, one.values, list(map(str, one.texts))) for one in card.answers] == [
+        ("first", [("word-share", "100.00")], ["a b"]),
+        ("second", [("word-share", "0.00")], ["<mark>x</mark>"]),
+    ]
+    without = card_of(files, ["first", "second"], 4, PagePictures()).answers[0]
+    assert (without.status, without.reason, list(without.texts)) == ("unparsed", "it is not JSON: <b>raw</b>", [])
+    assert card.answers[0].reason == ""
+
+
+def asking(ask: object, *values: object, **more: object) -> Sample:
+    return Sample.model_validate(
+        {"id": "a", "task": "t", "task_version": 1, "video": "v", "ask": ask, "reference": {"values": values} if values else None, **more}
+    )
+
+
+CHOICE = {"kind": "choice", "question": "Who?", "options": ("Ann", "Bob")}
+
+
+def test_what_is_asked_and_what_is_right_is_said_in_words() -> None:
+    choice = asking(CHOICE, 1)
+    assert (question_of(choice), reference_texts(choice)) == ("Who? (0) Ann (1) Bob", ["1: Bob"])
+    for value, text in ((0, "0: Ann"), (2, "2"), (-1, "-1")):
+        assert value_texts(choice, Prediction(sample_id="a", value=value)) == [text]
+    assert value_texts(choice, Prediction(sample_id="a", value=None, status="failed")) == []
+    assert question_of(asking({"kind": "free_text", "question": "Why?"})) == "Why?"
+    assert reference_texts(asking({"kind": "free_text", "question": "Why?"}, "one", "two")) == ["one", "two"]
+    assert reference_texts(asking({"kind": "free_text", "question": "Why?"})) == []
+    assert question_of(asking({"kind": "blank", "text": "A _____."})) == "A _____."
+    ranked = asking({"kind": "rank", "query": "a dog", "moments": True}, [{"video": "v", "start_s": 61.0, "end_s": 62.5}])
+    assert question_of(ranked) == "a dog"
+    assert reference_texts(ranked) == ["v 1:01.0–1:02.5"]
+    many = Prediction(sample_id="a", value=tuple(f"v{number}" for number in range(9)))
+    assert value_texts(ranked, many) == ["v0", "v1", "v2", "v3", "v4"]
+
+
+def test_a_page_shows_no_more_pictures_than_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.page_samples.MOST_PICTURES", 3)
+    described_folder(tmp_path / "park", 7)
+    samples = list(VideoInfilling().samples(SampleSource(paths=(str(tmp_path / "park"),), settings=SampleSettings(targets=2))))
+    pictures = PagePictures([tmp_path])
+    shown = [picture is not None for one in samples for picture in pictures.targets(one)]
+    assert sum(shown) == 3 < len(shown)
+    assert pictures.of_piece(samples[0], samples[0].context[0]) is None  # type: ignore[arg-type]
+
+
+def test_the_picture_of_a_described_keyframe_is_the_one_that_was_named_and_not_another_of_its_run(tmp_path: Path) -> None:
+    described_folder(tmp_path / "park", 2)
+    first, second = load_run(tmp_path / "park").keyframes
+    named = SamplePicture(source=str(tmp_path / "park"), keyframe_id=first.id, sha256=sha256(first.data).hexdigest())
+    piece = KeyframeDescription(keyframe_id=first.id, time_s=0.0, dense_caption="x", picture=named)
+    assert PagePictures().of_piece(SAMPLES[0], piece) is not None
+    (tmp_path / "park" / "keyframes" / "0000.jpg").write_bytes(second.data)
+    assert PagePictures().of_piece(SAMPLES[0], piece) is None, "it has changed since the samples were made"
+
+
+def test_the_targets_are_the_keyframes_between_those_that_are_given_or_behind_them(tmp_path: Path) -> None:
+    described_folder(tmp_path / "park", 6)
+    keyframes = load_run(tmp_path / "park").keyframes
+    for task, given, hidden in ((VideoInfilling(), (1, 4), (2, 3)), (VideoPrediction(), (1,), (2, 3))):
+        settings = SampleSettings(targets=2)
+        one = list(task.samples(SampleSource(paths=(str(tmp_path / "park"),), settings=settings)))[1]
+        pictures = PagePictures([tmp_path])
+        assert [piece.keyframe_id for piece in one.context] == [keyframes[place].id for place in given]  # type: ignore[union-attr]
+        expected = [PagePictures([tmp_path])._shrink(keyframes[place]) for place in hidden]
+        assert pictures.targets(one) == expected

@@ -8,9 +8,10 @@ import pytest
 
 from tests.tasks.scoring import WordTask, answer, description, joined, result, sample, score_of
 from vip.records import NOT_DETERMINED
-from vip.tasks.records import Prediction
+from vip.tasks.comparison import Difference
+from vip.tasks.records import Prediction, Score
 from vip.tasks.score import score
-from vip.tasks.score_tables import score_tables
+from vip.tasks.score_tables import comparison_table, group_table, groupings, p_cell, result_labels, score_cell, score_tables
 
 
 def texts(table_rows: tuple[tuple[object, ...], ...]) -> list[list[str]]:
@@ -63,3 +64,75 @@ def test_references_that_leave_components_open_are_said(tmp_path: Path, open_one
     notes = score_tables([scored.result])[0].notes
     said = [note for note in notes if note.startswith('Most references say "not determined" of mood, and')]
     assert bool(said) == is_said
+
+
+def test_beside_a_value_stands_half_of_its_interval_which_need_not_be_in_its_middle() -> None:
+    assert score_cell(score_of(50.0, low=40.0, high=52.0)).text == "50.00 ± 6.00"
+    assert score_cell(score_of(0.0)).text == "0.00"
+    assert score_cell(score_of(50.0, low=40.0)).text == "50.00"
+    assert (score_cell(score_of(0.0)).number, score_cell(Score(value=None, value_answered=None, n=0, signature="s")).text) == (0.0, "–")
+
+
+@pytest.mark.parametrize(
+    ("p", "text"), [(None, "–"), (0.00009, "< 0.0001"), (0.0001, "0.0001"), (0.0005, "0.0005"), (0.05, "0.0500"), (0.0, "< 0.0001")]
+)
+def test_small_p_values_are_said_to_be_small(p: float | None, text: str) -> None:
+    assert p_cell(p).text == text
+
+
+def test_the_answered_alone_stand_beside_where_one_file_of_several_lacks_answers() -> None:
+    some = result("infilling-1", "one", metrics={"rouge-l": score_of(40.0, value_answered=50.0)})
+    (table,) = score_tables([some, result("infilling-1", "two", metrics={"rouge-l": score_of(45.0)})])
+    assert table.columns[2:] == ("ROUGE-L", "ROUGE-L, answered alone", "Samples")
+    assert [row[2:] for row in texts(table.rows)] == [["40.00", "50.00", "10"], ["45.00", "45.00", "10"]]
+
+
+def difference(value: float, p: float, corrected: float, **more: object) -> Difference:
+    ends = {"low": value - 1, "high": value + 1, "smallest_detectable": 2.5, **more}
+    names = {"task": "infilling-1, dense", "metric": "rouge-l", "first": "one", "second": "two"}
+    return Difference(**names, value=value, p_value=p, p_corrected=corrected, **ends)  # type: ignore[arg-type]
+
+
+def test_differences_are_marked_after_holm_and_have_both_p_values() -> None:
+    rows = [difference(-1.5, 0.03, 0.06), difference(2.0, 0.01, 0.02), difference(0.0, 0.5, 0.5, low=None, high=None, no_interval="why")]
+    table = comparison_table(rows)
+    assert texts(table.rows) == [
+        ["two against one", "ROUGE-L (infilling-1, dense)", "-1.50", "-2.50 to -0.50", "0.0300", "0.0600", "2.50"],
+        ["two against one", "ROUGE-L (infilling-1, dense)", "+2.00", "+1.00 to +3.00", "0.0100", "0.0200", "2.50"],
+        ["two against one", "ROUGE-L (infilling-1, dense)", "+0.00", "–", "0.5000", "0.5000", "2.50"],
+    ]
+    assert [row[2].is_best for row in table.rows] == [False, True, False]
+    assert table.notes[-1] == "why"
+
+
+def test_a_group_is_a_row_with_its_own_number_of_samples() -> None:
+    groups = {"domain": {"Games": score_of(10.0, n=3), "Sports": score_of(20.0, n=1200)}}
+    one = result("infilling-1", "mine", metrics={"rouge-l": score_of(15.0, groups=groups), "plain": score_of(1.0)})
+    table = group_table(one, "domain", label="mine", number=4)
+    assert (table.title, table.columns) == ("mine: infilling-1, famous by domain (text only)", ("Domain", "ROUGE-L", "Samples"))
+    assert texts(table.rows) == [["Games", "10.00", "3"], ["Sports", "20.00", "1,200"]]
+    assert [row[1].link for row in table.rows] == ["#r4-1-1", "#r4-1-2"]
+    assert groupings(one) == ["domain"]
+
+
+def test_results_are_named_by_their_engine_and_where_that_is_not_enough_by_their_file() -> None:
+    first, second = result("infilling-1", "one"), result("infilling-1", "two")
+    assert result_labels([first, second]) == ["one", "two"]
+    assert result_labels([first, result("infilling-2", "one")]) == ["one", "one"], "tables name the task"
+    assert result_labels([first, second.model_copy(update={"engine": "one"})]) == ["one.jsonl", "two.jsonl"]
+    assert result_labels([first, first]) == ["one.jsonl (1)", "one.jsonl (2)"]
+    assert result_labels([first.model_copy(update={"engine": None})]) == ["one.jsonl"]
+
+
+def test_what_was_left_out_or_has_no_answer_is_said_of_each_file() -> None:
+    metrics = {"rouge-l": score_of(40.0, without_value=2, no_interval="Too few videos."), "x": score_of(1.0, notes=("Said once.",))}
+    ids = ("a", "b", "c", "d")
+    one = result("infilling-1", "one", left_out=3, unscored={"failed": 1, "refused": 1200}, unscored_ids=ids, metrics=metrics)
+    notes = score_tables([one, result("infilling-1", "two", metrics={"x": metrics["x"]})])[0].notes
+    assert notes[1:] == (
+        "one: Too few videos.",
+        "one: 1,201 samples without an answer (1 failed, 1,200 refused) counted as wrong, such as a, b, c.",
+        "one, rouge-l: 2 answers without a value counted as wrong.",
+        "one: 3 samples without a prediction left out; compare with no other score.",
+        "Said once.",
+    )

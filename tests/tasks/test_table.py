@@ -102,3 +102,27 @@ def test_a_long_name_of_a_stranger_does_not_fill_the_terminal(form: TableFormat)
     text = render(long, form)
     assert len(text) < 3000
     assert "e" * 300 + "…" in text
+
+
+def test_zeros_are_numbers_in_csv_and_json() -> None:
+    table = Table(title="t", columns=("a", "b"), rows=((TableCell("x"), number_cell(0.0)), (TableCell("y"), number_cell(-0.5))))
+    assert render(table, "csv").splitlines() == ["a,b", "x,0.0", "y,-0.5"]
+    assert json.loads(render(table, "json"))["rows"] == [["x", 0.0], ["y", -0.5]]
+
+
+def test_no_rows_to_hold_against_each_other_have_no_best() -> None:
+    rows = [[number_cell(1.0)], [number_cell(2.0)]]
+    assert not any(row[0].is_best for row in mark_best(rows, 0, []))
+    assert [row[0].is_best for row in mark_best(rows, 0)] == [False, True]
+    marked = mark_best([[number_cell(1.0, link="#a")], [number_cell(2.0, link="#b")]], 0)
+    assert (marked[1][0].link, marked[1][0].number) == ("#b", 2.0)
+    assert not any(row[0].is_best for row in mark_best([[number_cell(5.0)], [number_cell(5.0)]], 0)), "all are equal"
+
+
+def test_names_stand_at_the_left_and_numbers_at_the_right_in_every_form() -> None:
+    table = Table(title="t.", columns=("a", "b", "c"), rows=((TableCell("x"), TableCell("y"), number_cell(1.0)),), labels=2)
+    assert "\\begin{tabular}{llr}\n" in render(table, "latex")
+    assert "\\caption{t.}" in render(table, "latex")
+    assert "| --- | --- | --: |" in render(table, "markdown")
+    wide = Table(title="t", columns=("name", "long name", "value"), rows=((TableCell("x"), TableCell("y"), number_cell(1.0)),), labels=2)
+    assert render(wide, "text").splitlines()[1:] == ["name  long name  value", "x     y           1.00"]

@@ -14,7 +14,8 @@ from tests.clips import clip
 from vip import registry
 from vip.errors import UsageError
 from vip.protocols import ClipFeatures, ExtractorCapabilities
-from vip.records import Image
+from vip.records import Failure, Image
+from vip.store import read_rows
 from vip.tasks.timed_features import extract_timed_features, timed_clips, timed_places
 from vip.tasks.value.channels import read_features
 from vip.tasks.video_features import FeatureRequest
@@ -59,6 +60,14 @@ def test_a_short_last_stretch_repeats_the_last_frame() -> None:
     assert timed_places(np.arange(17) / 10, 1.5, 4)[-1] == [15, 16, 16, 16]
 
 
+@pytest.mark.parametrize(("last", "stretches"), [(2.75, 2), (3.0, 3), (3.25, 3)])
+def test_a_last_frame_at_the_end_of_a_stretch_begins_another_one(last: float, stretches: int) -> None:
+    for begin in (0.0, 100.0):
+        times = begin + np.append(np.arange(0, last, 0.25), last)
+        found = timed_places(times, 1.5, 1)
+        assert [place for (place,) in found] == [min(place, len(times) - 1) for place in (3, 9, 15)[:stretches]]
+
+
 def test_one_frame_is_one_stretch() -> None:
     assert timed_places(np.array([7.0]), 1.5, 2) == [[0, 0]]
 
@@ -87,8 +96,29 @@ def test_a_file_a_video_is_written_and_read_as_those_of_value(tmp_path: Path, vi
     features = read_features([tmp_path / "tv" / "one.npz"])
     assert (done.videos, done.features, done.known, len(done.failures)) == (1, len(features), 0, 1)
     assert features.shape[1] == 3
+    assert done.sentence == f"1 video, {len(features)} new features, in {tmp_path / 'tv'}"
     again = extract_timed_features(videos, tmp_path / "tv", REQUEST, 1.5)
-    assert (again.known, again.features, means.clips) == (1, 0, len(features))
+    assert (again.videos, again.known, again.features, means.clips) == (1, 1, 0, len(features))
+    assert again.sentence == f"1 video, 1 of them known, 0 new features, in {tmp_path / 'tv'}"
+    assert [row.item for row in read_rows(tmp_path / "failures.jsonl", Failure)] == [str(videos[1])]
+    again = extract_timed_features(videos[:1], tmp_path / "tv", REQUEST, 1.5, overwrite=True)
+    assert (again.known, again.features, again.failures) == (0, len(features), ())
+    assert not (tmp_path / "failures.jsonl").exists(), "what failed before is not said of this call"
+
+
+@pytest.mark.parametrize("every_s", [0.01, 1000.0])
+def test_the_shortest_and_a_very_long_distance_are_distances(
+    every_s: float, tmp_path: Path, videos: list[FileSource], means: Means
+) -> None:
+    done = extract_timed_features(videos[:1], tmp_path / "tv", REQUEST, every_s)
+    assert done.features == (1 if every_s > 1 else int((12 - 1) / 3 / every_s) + 1)
+    with pytest.raises(UsageError, match="is no distance"):
+        extract_timed_features(videos[:1], tmp_path / "tv", REQUEST, 0.009)
+
+
+def test_maps_have_no_distance(tmp_path: Path, means: Means) -> None:
+    with pytest.raises(UsageError, match="maps of a fixed number of clips"):
+        extract_timed_features([], tmp_path / "tv", FeatureRequest(model="means", maps=True), 1.5)
 
 
 def test_features_of_other_settings_are_not_mixed(tmp_path: Path, videos: list[FileSource], means: Means) -> None:

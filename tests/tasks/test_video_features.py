@@ -18,7 +18,7 @@ from vip.errors import InputError, StoreError, UsageError
 from vip.protocols import ClipFeatures, ExtractorCapabilities
 from vip.records import Failure, Image
 from vip.store import read_rows
-from vip.tasks.video_features import FeatureRequest, clip_places, extract_features
+from vip.tasks.video_features import FeatureRequest, clip_places, extract_features, summary_line
 from vip.video import FileSource
 
 h5py = pytest.importorskip("h5py")
@@ -170,3 +170,33 @@ def test_a_pipe_in_the_place_of_what_was_asked_holds_nothing_up(tmp_path: Path, 
     done = extract_features(sources(tmp_path, "v"), tmp_path / "x.h5", REQUEST)
     assert [failure.kind for failure in done.failures] == ["unreadable"]
     assert (tmp_path / "x.h5.parts" / "request.json").is_file()
+
+
+@pytest.mark.slow
+def test_a_video_or_a_checkpoint_that_was_replaced_is_extracted_again(videos: Path, extractors: dict[str, Means]) -> None:
+    out, weights = videos / "am.h5", videos / "mine.pt"
+    weights.write_bytes(b"1")
+    extractors[f"means@{weights}"] = extractors["means"]
+    request = FeatureRequest(model=f"means@{weights}", motion="motion", clips=4, frames=6)
+    extract_features(sources(videos, "one", "two", "bad"), out, request)
+    before = len(extractors["means"].clips)
+    clip(videos / "two.mp4", range(5, 9))
+    done = extract_features(sources(videos, "one", "two", "bad"), out, request)
+    assert (done.known, len(extractors["means"].clips) - before) == (1, request.clips), "of the two videos one was known"
+    with h5py.File(out) as file:
+        assert file["feat"].attrs["appearance"] == 3
+        assert not file["feat"].attrs["is_motion"]
+        assert file.attrs["clips"] == "4"
+    weights.write_bytes(b"22")
+    with pytest.raises(UsageError, match="was begun with other settings"):
+        extract_features(sources(videos, "one"), out, request)
+
+
+@pytest.mark.slow
+def test_motion_alone_says_so_and_a_gone_video_is_missing(videos: Path, extractors: dict[str, Means]) -> None:
+    out = videos / "m.h5"
+    done = extract_features(sources(videos, "one", "gone"), out, FeatureRequest(model="motion", clips=2, frames=2))
+    assert [failure.kind for failure in done.failures] == ["missing"]
+    with h5py.File(out) as file:
+        assert (bool(file["feat"].attrs["is_motion"]), int(file["feat"].attrs["appearance"])) == (True, 1)
+    assert summary_line(done) == f"1 video, features of 2 × 1 each, in {out}"

@@ -74,11 +74,14 @@ class CaptionSession:
         self.answers.close()
 
 
-def open_session(settings: CaptionSettings, environment: Mapping[str, str], budget: Budget | None = None) -> CaptionSession:
+def open_session(
+    settings: CaptionSettings, environment: Mapping[str, str], budget: Budget | None = None, *, shows_pictures: bool = True
+) -> CaptionSession:
     """Load the engines and open what their answers are kept in.
 
     Args:
         budget: shared by several calls; its ceiling is set here.
+        shows_pictures: whether the engine must see; False where the caller asks about texts, or looks itself.
 
     Raises:
         UsageError: settings that do not go together.
@@ -99,7 +102,7 @@ def open_session(settings: CaptionSettings, environment: Mapping[str, str], budg
     }
     config = CaptionConfig(settings.recipe, settings.language, settings.picture_side, settings.context, settings.topic, settings.schema)
     describer = Describer(clients[choices[0]], clients[choices[1]], prompts, config)
-    _check_capabilities(describer)
+    _check_capabilities(describer, shows_pictures=shows_pictures)
     answers = AnswerCache(settings.cache)
     for client in clients.values():
         client.answers = answers
@@ -208,10 +211,10 @@ def _limiter_for(engine: Engine, settings: CaptionSettings, limiters: dict[str, 
     return limiter
 
 
-def _check_capabilities(describer: Describer) -> None:
+def _check_capabilities(describer: Describer, *, shows_pictures: bool) -> None:
     """Refuse what an engine cannot do, before anything is asked."""
     seeing, config = describer.describing_client.engine, describer.config
-    if not seeing.capabilities.sees:
+    if shows_pictures and not seeing.capabilities.sees:
         raise BackendError(f"{seeing.name} takes no pictures. Name a model that does with {option('describe_engine')}.")
     if config.schema == RICH and seeing.capabilities.captions_only:
         raise BackendError(f"{seeing.name} writes captions only. Leave {option('schema', RICH)} out, or use another {option('engine')}.")

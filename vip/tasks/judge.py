@@ -104,7 +104,7 @@ def engine_judge(settings: CaptionSettings, *, labels: Mapping[str, bool] | None
     Raises:
         BackendError: there is no such engine.
     """
-    session = open_session(settings, os.environ)
+    session = open_session(settings, os.environ, shows_pictures=False)
     try:
         name = session.describer.describing_client.engine.name
     finally:
@@ -118,7 +118,7 @@ def _ask_all(prompts: Sequence[str], settings: CaptionSettings, observer: Observ
     Raises:
         EngineError: the engine cannot be asked, or the money is spent. What was answered is in the cache.
     """
-    session = open_session(settings, os.environ)
+    session = open_session(settings, os.environ, shows_pictures=False)
     client, prompt = session.describer.describing_client, task_prompt("judge")
     replies: list[str | None] = [None] * len(prompts)
 

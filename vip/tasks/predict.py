@@ -185,7 +185,7 @@ def expected_cost(
     """Return what asking about all samples would cost; nothing is sent. Arguments and errors as of `predict`."""
     settings, asking = settings or PredictSettings(), asking or CaptionSettings()
     file = open_samples(samples, seed=settings.seed, sources=sources)
-    session = open_session(asking, os.environ)
+    session = open_session(asking, os.environ, shows_pictures=False)
     try:
         client = _client_for(file, session)
         some = [_question(file, sample, settings, asking)[0] for sample in islice(file.read(), SAMPLE_OF_COST)]
@@ -323,7 +323,7 @@ def _open_run(
     store.make_folder(out.parent)
     file = open_samples(samples, seed=settings.seed, sources=sources)
     file.sources.check_all(file.read())
-    session = open_session(asking, os.environ)
+    session = open_session(asking, os.environ, shows_pictures=False)
     try:
         client = _client_for(file, session)
     except BaseException:

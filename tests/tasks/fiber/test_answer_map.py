@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -88,3 +89,53 @@ def test_an_encoder_that_is_not_there_is_named(tmp_path: Path) -> None:
     write_records(tmp_path / "val.json", RECORDS)
     none = vip(tmp_path, "fiber", "map", "val.json", "--encoder", "./none")
     assert (none.code, "There is no folder ./none" in none.err) == (4, True), none.err
+
+
+@pytest.mark.parametrize(
+    ("answers", "counts"),
+    [
+        (["ladies", "lady"], {"lady": 2}),
+        (["buses", "bus"], {"bus": 2}),
+        (["dogs"], {"dogs": 1}),  # nobody gave its singular
+        (["policemen", "policeman"], {"policeman": 2}),
+        (["two children", "two child"], {"two child": 2}),
+        (["people", "person"], {"person": 2}),
+        (["glasses", "glass", "glasse"], {"glass": 2, "glasse": 1}),
+    ],
+)
+def test_endings_of_plurals_are_tried_one_after_the_other(answers: list[str], counts: dict[str, int]) -> None:
+    assert count_answers([record("x", additional_answers=[[answer] for answer in answers])]) == counts
+
+
+def test_the_most_frequent_are_chosen_of_equal_ones_the_first_in_the_alphabet(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[object] = []
+
+    def places(vectors: npt.NDArray[np.float64], *, seed: int) -> npt.NDArray[np.float64]:
+        seen.append((vectors.tolist(), seed))
+        return np.linspace(0, 1, 2 * len(vectors)).reshape(-1, 2)
+
+    monkeypatch.setattr("vip.tasks.fiber.answer_map.project_tsne", places)
+    answers = [["d"], ["c"], ["b"], ["e"], ["e"], ["f"]]
+    found = make_map(
+        [record("x", additional_answers=answers)], lambda texts: np.array([[float(ord(text))] for text in texts]), most=4, seed=7
+    )
+    assert [(one.text, one.times) for one in found.answers] == [("e", 2), ("b", 1), ("c", 1), ("d", 1)]
+    assert [(one.x, one.y) for one in found.answers] == [(pytest.approx(2 * n / 7), pytest.approx((2 * n + 1) / 7)) for n in range(4)]
+    assert seen == [([[101.0], [98.0], [99.0], [100.0]], 7)]
+    assert (found.total, found.clusters) == (6, [])
+
+
+def test_the_page_has_shares_of_all_answers_and_a_colour_a_cluster(tmp_path: Path) -> None:
+    answers = (
+        PlacedAnswer("dog", 30, 0.0, 0.0, "animals"),
+        PlacedAnswer("man", 20, 1.0, 1.0, "people"),
+        PlacedAnswer("cat", 10, 0.5, 0.5, "animals"),
+    )
+    found = AnswerMap(answers, 200)
+    write_map(tmp_path / "m.html", found, encoder="e@1")
+    page = (tmp_path / "m.html").read_text(encoding="utf-8")
+    assert found.clusters == ["animals", "people"]
+    assert "30 % of all" in page
+    kinds = re.findall(r'<circle cx="([\d.]+)%" cy="([\d.]+)" r="4" class="(answer c\d)"', page)
+    assert kinds == [("50", "320", "answer c0"), ("95", "616", "answer c1"), ("5", "24", "answer c0")], "the most frequent lie on top"
+    assert "15.00" in page

@@ -21,7 +21,15 @@ CAPTIONS = st.text(st.characters(blacklist_categories=["Cs"]), max_size=30) | st
 
 @pytest.mark.parametrize(
     ("caption", "expected"),
-    [("  a dog runs ", "A dog runs."), ("A dog.", "A dog."), ("élan", "Élan."), ("is it?", "Is it?."), ("   ", ""), ("", "")],
+    [
+        ("  a dog runs ", "A dog runs."),
+        ("A dog.", "A dog."),
+        ("a man in New York sees a TV", "A man in New York sees a TV."),
+        ("élan", "Élan."),
+        ("is it?", "Is it?."),
+        ("   ", ""),
+        ("", ""),
+    ],
 )
 def test_captions_are_prepared_as_in_the_paper(caption: str, expected: str) -> None:
     assert prepare_caption(caption) == expected
@@ -65,6 +73,23 @@ def test_the_seed_draws_each_phrase_equally_often() -> None:
     counts = [sum(label.lower() == name for label in labels) for name in ("the a1", "the a2", "the a3")]
     assert sum(counts) == 3000
     assert all(abs(count - 1000) < 5 * (3000 * 2 / 9) ** 0.5 for count in counts)
+
+
+def test_another_seed_draws_other_phrases() -> None:
+    videos = [video("the a1 the a2 the a3", video_id=str(place)) for place in range(20)]
+    drawn = {tuple(record.label for record in make_blanks(videos, chunk_articles, seed=seed)) for seed in (1, 2, 3)}
+    assert len(drawn) == 3
+    assert tuple(record.label for record in make_blanks(videos, chunk_articles)) == tuple(
+        record.label for record in make_blanks(videos, chunk_articles, seed=2)
+    ), "the authors' seed where none is named"
+
+
+def test_examples_of_what_was_left_out_are_the_first_three() -> None:
+    counts = BlankCounts()
+    assert list(make_blanks([video("it rains", video_id=name) for name in "abcd"], chunk_articles, counts=counts)) == []
+    assert counts.notes() == ["4 videos whose captions have no noun phrase left out, such as a, b, c."]
+    gone = BlankCounts(not_available=1)
+    assert gone.notes() == ["1 video that the list of available ones does not name left out."]
 
 
 def test_videos_that_are_gone_are_left_out_and_counted() -> None:
@@ -144,12 +169,16 @@ def test_a_phrase_beside_an_underscore_is_no_blank() -> None:
     assert list(make_blanks([video("_the dog")], lambda text: [(1, 8)])) == []
     (record,) = make_blanks([video("_the dog a cat")], lambda text: [(1, 8), (9, 14)])
     assert record.masked_caption == "_the dog _____."
+    (record,) = make_blanks([video("the dog_ a cat")], lambda text: [(0, 7), (9, 14)])
+    assert record.masked_caption == "The dog_ _____."
+    (record,) = make_blanks([video("the dog _ a cat")], lambda text: [(0, 7)])
+    assert record.masked_caption == "_____ _ a cat.", "an underscore further away does no harm"
 
 
 def test_a_list_of_available_videos_has_ids_or_names_of_clips(tmp_path: Path) -> None:
     path = tmp_path / "there.txt"
     path.write_text("\ufeffa_b\n\nc-d_000001_000011\n", encoding="utf-8")
-    assert {"a_b", "c-d"} <= read_available(path)
+    assert read_available(path) == {"a_b", "c-d_000001_000011", "c-d"}
     path.write_text("\n")
     with pytest.raises(InputError, match="names no video"):
         read_available(path)

@@ -25,11 +25,12 @@ from vip.tasks.fiber.collect import (
     dollars,
     read_marks,
     read_paid,
+    review_rows,
     review_workers,
     unpaid,
     write_bonuses,
 )
-from vip.tasks.fiber.collected_files import write_collected
+from vip.tasks.fiber.collected_files import CollectSummary, write_collected
 from vip.tasks.fiber.noun_phrases import ParsedToken
 from vip.tasks.fiber.policy import PayPolicy, ReviewPolicy, WorkerPolicy, read_policy, write_qualifications
 from vip.tasks.fiber.records import read_records
@@ -188,6 +189,37 @@ def test_a_hit_whose_questions_are_damaged_or_change_is_left_out(tmp_path: Path)
 # ---------------------------------------------------------------- records
 
 
+def test_a_worker_may_answer_again_what_was_rejected(tmp_path: Path) -> None:
+    first = write_results(tmp_path / "1.csv", TWO, [assignment("W", {1: ["dog"]}, RejectionTime="now")])
+    again = {**assignment("W", {1: ["wolf"]}), "AssignmentId": "A-new"}
+    for paths in ([first, write_results(tmp_path / "2.csv", TWO, [again])], [write_results(tmp_path / "2.csv", TWO, [again]), first]):
+        assert [(one.id, one.answers) for one in read_results(paths).assignments.values()] == [("A-new", {1: ("wolf",)})]
+    taken_back = write_results(
+        tmp_path / "3.csv", TWO, [assignment("W", {1: ["dog"]}), assignment("W", {1: ["dog"]}, AssignmentStatus="Rejected"), again]
+    )
+    found = read_results([taken_back])
+    assert list(found.assignments) == ["A-new"]
+    assert found.rejected_workers == {"W"}
+
+
+def test_an_answer_of_500_letters_is_one_and_a_longer_one_is_not(tmp_path: Path) -> None:
+    rows = [assignment("W", {1: ["x" * 500, "y" * 501]})]
+    found = read_results([write_results(tmp_path / "r.csv", TWO, rows)])
+    assert found.assignments["A-W-0"].answers == {1: ("x" * 500,)}
+    assert [row.text for row in found.left_out] == ["y" * 501]
+
+
+def test_two_blanks_of_one_clip_are_two_records_and_one_worker_is_enough_to_say_that_a_video_is_gone(tmp_path: Path) -> None:
+    two = [record("a dog", "x"), record("a tree", "x", masked_caption="It sees _____.", caption="It sees a tree.")]
+    done = assemble(collected(tmp_path, assignment("W", {1: ["wolf"], 2: ["oak"]}), records=two))
+    assert [(one.masked_caption, one.additional_answers) for one in done.records] == [
+        ("There is _____.", [["wolf"]]),
+        ("It sees _____.", [["oak"]]),
+    ]
+    gone = collected(tmp_path, assignment("W", {1: ["wolf"]}), assignment("V", {1: ["unavailable video", "wolf"]}), records=TWO)
+    assert (assemble(gone).unavailable, len(assemble(gone).records)) == (1, 0)
+
+
 def test_records_have_the_noun_phrases_of_each_worker(tmp_path: Path) -> None:
     path = write_results(
         tmp_path / "r.csv",
@@ -255,6 +287,98 @@ def test_a_worker_is_judged_by_the_marks_on_the_sheet(tmp_path: Path) -> None:
     assert after["few"] == ("reject", 1 / 20)
 
 
+def test_marks_of_a_worker_with_few_questions_are_over_those_there_are(tmp_path: Path) -> None:
+    found = collected(tmp_path, assignment("W", {1: ["a wolf", "a cat"], 2: ["a man", "a guy"]}))
+    for marks, expected in ((3, ("approve", 1.5)), (2, ("reject", 1.0))):
+        (review,) = review_workers(found, WorkerPolicy(), {"W": marks})
+        assert (review.decision, review.score, review.questions) == (*expected, 2)
+    (review,) = review_workers(found, WorkerPolicy(), {"other": 9})
+    assert (review.decision, review.score) == ("to review", 2.0)
+
+
+def marked(collected_: Collected, policy: WorkerPolicy | None = None, seed: int = 0) -> list[tuple[str, str, str]]:
+    """Worker, answer and mark of each row of the sheet."""
+    return [(row[0], row[6], row[8]) for row in review_rows(collected_, policy or WorkerPolicy(), seed)]
+
+
+def test_answers_are_marked_already_where_they_are_the_label_say_that_the_video_is_gone_or_are_of_a_known_worker(tmp_path: Path) -> None:
+    rows = [
+        assignment("known", {1: ["wolf", "cat"], 2: ["x", "y"]}, **APPROVED),
+        assignment("known", {1: ["lynx", "owl"]}, hit=1),
+        assignment("bad", {1: ["wolf", "cat"]}, **APPROVED),
+        {**assignment("bad", {1: ["no"]}, RejectionTime="now", hit=2), "AssignmentId": "A-bad-2"},
+        assignment("bad", {1: ["fox", "a Dog"], 2: ["unavailable video", "unavailable video 2"]}, hit=1),
+    ]
+    records = [record("a dog", str(place)) for place in range(6)]
+    found = collected(tmp_path, *rows, records=records, per_hit=2)
+    policy = WorkerPolicy(review=ReviewPolicy(reject_below=0.5, warn_below=0.5))
+    assert marked(found, policy) == [
+        ("bad", "fox", ""),  # approved once and rejected once
+        ("bad", "a Dog", "y"),
+        ("bad", "unavailable video", "y"),
+        ("bad", "unavailable video 2", "y"),
+        ("known", "lynx", "y"),
+        ("known", "owl", "y"),
+    ]
+
+
+def test_questions_of_each_worker_are_drawn_by_the_seed_for_the_worker_alone(tmp_path: Path) -> None:
+    records = [record(f"a dog{place}", f"v{place}") for place in range(12)]
+    answers = {place: [f"thing{place}", f"other{place}"] for place in range(1, 13)}
+    found = collected(tmp_path, *(assignment(worker, answers) for worker in "ABC"), records=records, per_hit=12)
+
+    def drawn(seed: int) -> dict[str, list[str]]:
+        rows = marked(found, WorkerPolicy(review=ReviewPolicy(questions=5)), seed)
+        return {worker: [answer for name, answer, _ in rows if name == worker] for worker in "ABC"}
+
+    first = drawn(1)
+    assert first == drawn(1) != drawn(2)
+    assert [len(answers) for answers in first.values()] == [10, 10, 10]
+    assert len({tuple(answers) for answers in first.values()}) > 1, "not the same questions of every worker"
+    whole = marked(found, WorkerPolicy(review=ReviewPolicy(questions=12)))
+    assert [answer for name, answer, _ in whole if name == "A"] == [text for place in range(1, 13) for text in answers[place]]
+
+
+def test_answers_of_rejected_workers_are_in_no_record_and_approved_ones_stay(tmp_path: Path) -> None:
+    rows = [
+        assignment("good", {1: ["a wolf", "a cat"], 2: ["a man", "a guy"]}),
+        assignment("bad", {1: ["=bad"], 2: []}),
+        assignment("bad", {1: ["kept"]}, hit=1, **APPROVED),
+    ]
+    path = write_results(tmp_path / "r.csv", [*TWO, record("a bird", "z")], rows)
+    out = tmp_path / "answers.jsonl"
+    done = write_collected(out, read_results([path]), WorkerPolicy(), None, marks={"good": 9}, paid=NOBODY, seed=1)
+    assert done.decisions == {"reject": 1, "approve": 1}
+    assert [(one.video_id, one.additional_answers) for one in read_records(out.with_name("answers.records.json"))] == [
+        ("x", [["a wolf", "a cat"]]),
+        ("y", [["a man", "a guy"]]),
+        ("z", [["kept"]]),
+    ]
+    with out.with_name("answers.workers.csv").open(newline="", encoding="utf-8") as file:
+        workers = list(csv.reader(file))[1:]
+    assert workers == [["bad", "1", "2", "0.5000", "reject"], ["good", "1", "2", "4.5000", "approve"]]
+    assert (done.assignments, done.pay_cents, done.blanks) == (2, 40, 3)
+    assert done.left_out == {"the worker was rejected in the review": 1}
+
+
+def test_what_is_paid_for_is_assignments_and_not_blanks(tmp_path: Path) -> None:
+    good = {1: ["a wolf", "a cat"]}
+    path = write_results(tmp_path / "r.csv", TWO[:1], [assignment(worker, good, **APPROVED) for worker in "ABC"], per_hit=1)
+    out, policy = tmp_path / "answers.jsonl", WorkerPolicy(pay=PayPolicy(hit=7))
+
+    def run(paid: tuple[set[str], set[str]]) -> CollectSummary:
+        return write_collected(out, read_results([path]), policy, None, marks=None, paid=paid, seed=1)
+
+    done = run(NOBODY)
+    assert (done.blanks, done.assignments, done.pay_cents, done.bonuses, done.bonus_cents) == (1, 3, 21, 3, 22)
+    again = run(({"A-A-0"}, {"A", "B"}))
+    assert (again.bonuses, again.bonus_cents) == (1, 1), "one is paid already, and one who was paid is not thanked"
+    lines = again.lines()
+    assert lines[0] == "1 blank with answers of 3 assignments; 6 answers, not filtered for noun phrases"
+    assert lines[-1] == f"1 bonus, 0.01 dollars, in {out.with_name('answers.bonuses.jsonl')}"
+    assert "Workers: 3 approved before" in lines
+
+
 def test_the_two_calls_of_collect_write_a_sheet_and_then_bonuses(tmp_path: Path) -> None:
     answers = {1: ["the Dog", "=wolf()"], 2: ["a man", "a guy"]}
     path = write_results(tmp_path / "r.csv", TWO, [assignment("W", answers), assignment("=V", answers)])
@@ -317,6 +441,8 @@ def test_bonuses_are_those_of_the_table_and_the_first_of_a_tie_is_the_best(tmp_p
     assert paid_for(tmp_path, 25, 25, pay=PayPolicy(answer=1, thanks=0)) == {"W0": (15, 20, 0), "W1": (15, 0, 0)}
     assert paid_for(tmp_path, 12, 9, hits=[0, 1]) == {"W0": (4, 20, 0), "W1": (0, 20, 0)}
     assert paid_for(tmp_path, 0, 0) == {"W0": (0, 0, 1), "W1": (0, 0, 1)}
+    twice = collected(tmp_path, assignment("W", {1: []}), assignment("W", {1: []}, hit=1), records=TWO, per_hit=1)
+    assert [(one.assignment, one.thanks) for one in count_bonuses(twice, PayPolicy())] == [("A-W-0", 1)], "thanked once"
 
 
 @given(st.lists(st.integers(0, 40), min_size=1, max_size=5))
@@ -363,10 +489,19 @@ def test_a_policy_names_what_differs_from_the_papers(tmp_path: Path) -> None:
     write_qualifications(tmp_path / "q.json", policy)
     rows = json.loads((tmp_path / "q.json").read_text(encoding="utf-8"))
     assert rows[0]["LocaleValues"] == [{"Country": "GB"}]
-    assert [row["IntegerValues"] for row in rows[1:]] == [[1000], [92]]
+    assert [(row["QualificationTypeId"], row["Comparator"], row.get("IntegerValues")) for row in rows] == [
+        ("00000000000000000071", "In", None),
+        ("00000000000000000040", "GreaterThanOrEqualTo", [1000]),  # approved HITs
+        ("000000000000000000L0", "GreaterThanOrEqualTo", [92]),  # percent of them
+    ]
     write_qualifications(tmp_path / "anywhere.json", policy.model_copy(update={"countries": ()}))
     anywhere = json.loads((tmp_path / "anywhere.json").read_text(encoding="utf-8"))
     assert [row["IntegerValues"] for row in anywhere] == [[1000], [92]], "no country at all would let nobody work"
+    base = WorkerPolicy(workers_per_hit=3, approved_hits=5)
+    assert (read_policy(path, paper=base).workers_per_hit, read_policy(path, paper=base).countries) == (3, ("GB",))
+    assert read_policy(None, paper=base) is base
+    path.write_text("[review]\nreject_below = 1.5\n", encoding="utf-8")
+    assert read_policy(path).review.reject_below == read_policy(path).review.warn_below == 1.5, "equal bounds: nobody is warned"
     paper = read_policy(None)
     assert (paper.countries, paper.approved_hits, paper.approval_percent, paper.pay.answer) == (("CA", "US"), 1000, 92, 2)
 

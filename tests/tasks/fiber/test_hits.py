@@ -23,6 +23,7 @@ from vip.tasks.fiber.hits import (
     normalize_as_page,
     page_problems,
     read_blanks,
+    record_of,
     unguard_cell,
     write_hits,
 )
@@ -48,6 +49,9 @@ def test_a_hit_has_five_blanks_in_the_columns_of_the_authors(tmp_path: Path) -> 
     assert [first[f"label{place}"] for place in range(1, 6)] == [one.label for one in records[:5]]
     assert (second["video2_id"], second["video2_start_time"], second["video2_end_time"]) == ("v6", "5", "15")
     assert second["question3"] == second["label3"] == second["video3_id"] == ""
+    assert {len(row) for row in csv.reader((tmp_path / "hits.csv").read_text(encoding="utf-8").splitlines())} == {25}
+    (again,) = (rows_of(tmp_path) for _ in range(1) if write_hits(tmp_path, [record('"=a" & b', "-x")], per_hit=1))
+    assert (again[0]["label1"], again[0]["video1_id"]) == ('"=a" & b', "-x"), "a label is no HTML"
 
 
 @given(st.text(st.characters(blacklist_categories=["Cs"]), max_size=12) | st.sampled_from(ODD))
@@ -61,6 +65,8 @@ def test_a_cell_comes_back_as_it_was_and_no_cell_is_a_formula(text: str) -> None
 def test_names_of_youtube_stay_as_they_are() -> None:
     assert escape_cell("-a_b-9") == guard_cell("-a_b-9") == "-a_b-9"
     assert escape_cell("${label1}") == "&#36;{label1}"
+    assert escape_cell("a ${x} costs $5 and ${y}") == "a &#36;{x} costs $5 and &#36;{y}"
+    assert (escape_cell("=a<b"), guard_cell("=a<b"), guard_cell("a<b")) == ("&#61;a&lt;b", "'=a<b", "a<b")
 
 
 def test_blanks_are_read_from_samples_and_from_records(tmp_path: Path) -> None:
@@ -136,6 +142,14 @@ def test_the_page_wants_two_different_answers_with_words() -> None:
     assert page_problems(["a dog", "The dog!"]) == ['"The dog!" is there already', "fewer than 2 answers"]
     assert page_problems(["a dog", "!"]) == ['"!" has no word', "fewer than 2 answers"]
     assert page_problems([]) == ["fewer than 2 answers"]
+    assert page_problems(["a dog", "cat", "the cat", ""]) == ['"" has no word', '"the cat" is there already']
+
+
+def test_a_clip_is_asked_about_in_whole_seconds_that_hold_all_of_it() -> None:
+    sample = sample_of(record("a dog"))
+    for times, expected in (((5.2, 14.1), (5, 15)), ((5.0, 15.0), (5, 15)), ((None, None), (0, 0)), ((0.9, 0.95), (0, 1))):
+        found = record_of(sample.model_copy(update={"start_s": times[0], "end_s": times[1]}))
+        assert (found.video_start_time, found.video_end_time) == expected
 
 
 def test_the_script_has_no_template_strings_since_mechanical_turk_would_fill_them() -> None:

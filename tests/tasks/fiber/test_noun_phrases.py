@@ -38,6 +38,7 @@ IN_ORDER = [
 ]
 TO_ORDER = [("good", "ADJ", "JJ", "amod", 1), *IN_ORDER[1:]]
 BARE = [("him", "PRON", "PRP", "ROOT", 0)]
+BARE_VERB = [("They", "PRON", "PRP", "nsubj", 1), ("eat", "VERB", "VB", "ROOT", 1)]
 CYCLE = [("a", "NOUN", "NN", "dep", 1), ("b", "NOUN", "NN", "dep", 0)]
 
 
@@ -53,6 +54,9 @@ CYCLE = [("a", "NOUN", "NN", "dep", 1), ("b", "NOUN", "NN", "dep", 0)]
         (COORDINATION, 0, 1, False),  # "cats and"
         (GERUND, 0, 1, True),
         (PROGRESSIVE, 1, 2, False),
+        (PROGRESSIVE, 2, 2, False),  # its auxiliary stands outside
+        (GERUND, 0, 0, True),
+        (BARE_VERB, 1, 1, False),  # no infinitive without its to
         (PROGRESSIVE, 0, 0, True),
         (INFINITIVE, 0, 1, True),
         (INFINITIVE, 1, 1, True),
@@ -75,6 +79,11 @@ def test_a_phrase_that_ends_within_a_token_is_none() -> None:
     tokens = parse(*MAN)
     assert not is_noun_phrase(tokens, 0, 6)
     assert not is_noun_phrase(tokens, 1, 7)
+    apart = parse(("men", "NOUN", "NNS", "nsubj", 1), ("walk", "VERB", "VBP", "ROOT", 1))
+    assert is_noun_phrase(apart, 0, 3)
+    assert not is_noun_phrase(apart, 0, 5), "it ends within walk"
+    joined = [ParsedToken(0, 5, "women", "NOUN", "NNS", "nsubj", 1), ParsedToken(6, 9, "men", "NOUN", "NNS", "dep", 1)]
+    assert not is_noun_phrase(joined, 2, 9), "it begins within women"
     assert not is_noun_phrase([], 0, 1)
 
 

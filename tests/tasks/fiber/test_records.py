@@ -23,6 +23,8 @@ def test_records_are_read_as_they_are_written(tmp_path: Path) -> None:
         *("video_id", "video_start_time", "video_end_time", "caption", "masked_caption", "label", "additional_answers"),
     ]
     assert "additional_answers" not in training
+    assert rows[1].clip_id == "v_000005_000015"
+    assert record(video_id="a_b", video_start_time=123456, video_end_time=1234567).clip_id == "a_b_123456_1234567"
     assert write_records(path, []) == 0
     assert list(read_records(path)) == []
 

@@ -69,6 +69,44 @@ def test_a_parser_adds_parts_of_speech_and_where_the_blank_stands() -> None:
     assert any("Figures 8 and 9" in title for title in titles)
 
 
+ROOTS = {"attr": 2, "dobj": 1}
+
+
+def parse_two_roots(texts: Iterable[str]) -> Iterable[Sequence[ParsedToken]]:
+    """Parse "There is A B." so that A hangs on "is" as a subject and B on "is" as an object."""
+    for text in texts:
+        first, second = text.removesuffix(".").split(" ")[2:4]
+        start = len("There is ")
+        yield [
+            ParsedToken(0, 5, "There", "PRON", "EX", "expl", 1),
+            ParsedToken(6, 8, "is", "VERB", "VBZ", "ROOT", 1),
+            ParsedToken(start, start + len(first), first, "ADJ", "JJ", "nsubj", 1),
+            ParsedToken(start + len(first) + 1, start + len(first) + 1 + len(second), second, "NOUN", "NN", "dobj", 1),
+        ]
+
+
+def test_of_several_roots_of_a_label_the_first_says_where_it_stands() -> None:
+    found = measure_answers([record("red dog", "x", additional_answers=[["big cat", "wolf x"]])], parse_two_roots)
+    assert found.dependencies == {"nsubj": (1, 2.0)}
+    assert found.labels.tag_sequences == {"ADJ NOUN": 1.0}
+
+
+def test_frequent_phrases_are_the_first_twenty_of_equal_ones_in_the_order_of_the_alphabet() -> None:
+    answers = [[f"thing {letter}" for letter in "zyxwvutsrqponmlkjihgfedcba"], ["the thing b", "Thing c!"]]
+    found = measure_answers([record("a dog", additional_answers=answers)])
+    assert [text for text, _ in found.answers.top] == [
+        "thing b",
+        "thing c",
+        "thing",
+        *(f"thing {letter}" for letter in "defghijklmnopqrstu"),
+    ][:20]
+    assert found.labels.top == (("dog", 1),)
+    top = next(table for table in statistics_tables(found) if "Figure 5" in table.title)
+    assert [cell.text for cell in top.rows[0]] == ["dog", "100.00", "thing b", f"{100 * 2 / 28:.2f}"]
+    assert [cell.text for cell in top.rows[1]][:2] == ["", "–"]
+    assert len(top.rows) == 20
+
+
 def test_the_lists_of_gender_are_those_of_the_paper() -> None:
     assert {name: len(words) for name, words in GENDER.items()} == {"male": 11, "female": 10, "neutral": 9}
     assert not GENDER["male"] & GENDER["female"]
@@ -90,8 +128,11 @@ def test_tables_1_and_2_have_the_published_figures_and_ones_own() -> None:
 
 def test_the_number_of_answers_stands_beside_the_agreement() -> None:
     found = measure_answers(RECORDS)
-    assert list(found.by_unique_answers) == [3]
-    assert found.by_unique_answers[3][2] == 2
+    assert found.by_unique_answers == {3: (pytest.approx((2 / 3 + 1 / 2) / 2), pytest.approx((2 / 3 + 1 / 2) / 2), 2)}
+    near = measure_answers([record("red dog", additional_answers=[["dog"], ["cat"]])])
+    assert near.by_unique_answers == {2: (pytest.approx(1 / 3), 0.0, 1)}, "F1 before exact match"
+    table = next(table for table in statistics_tables(near) if table.title.startswith("Agreement of first answers by number"))
+    assert [cell.text for cell in table.rows[0]] == ["2", "33.33", "0.00", "1"]
 
 
 # ---------------------------------------------------------------- Tables 3 to 6
@@ -143,6 +184,12 @@ def test_ones_own_rows_stand_beside_the_published_ones() -> None:
     assert [row[-1].text for row in categories.rows] == ["50.0", "90.0"] + ["–"] * 8
     assert [cell.number for cell in beams.rows[1][1:]] == [73.0, 74.0, 74.3, 74.2]
     assert [cell.text for cell in sizes.rows[-1]] == ["gpt.jsonl", "70.0", "80.0"]
+    better = fiber_tables([result("gpt.jsonl", 80.04, 70.0), result("t5.jsonl", 90.0, 60.0)])[0]
+    best = {(row[0].text, place) for row in better.rows for place, cell in enumerate(row) if cell.is_best and place > 4}
+    assert best == {("gpt.jsonl", 5), ("t5.jsonl", 6)}, "one's own are held against one's own"
+    people = {row[0].text: [cell.is_best for cell in row] for row in better.rows}
+    assert not any(people["leave one worker out"])
+    assert main.notes == ("Yours are on your own samples (gpt.jsonl: 7 blanks), against label and answers, normalised.",)
     assert published_cell(3, "T5", "x").number is None
     assert [len(table.rows) for table in fiber_tables([])] == [9, 10, 3, 4]
 
@@ -169,6 +216,9 @@ def test_a_cell_and_a_second_count_once_a_video(tmp_path: Path) -> None:
     found = read_notes(path)
     assert found.videos == 2
     assert (found.cells[0][0], found.cells[3][3], sum(map(sum, found.cells))) == (1.0, 0.5, 1.5)
+    path.write_text("video,second,row,column\na,0,1,3\na,1,4,2\n", encoding="utf-8")
+    apart = read_notes(path)
+    assert [[place for place, share in enumerate(row, 1) if share] for row in apart.cells] == [[3], [], [], [2]]
     assert found.seconds == {0: 0.5, 1: 0.0, 2: 1.0}
     assert found.durations == {1: 0.5, 2: 0.5}
     where, when, how_long = notes_tables(found)
@@ -183,6 +233,9 @@ def test_a_cell_and_a_second_count_once_a_video(tmp_path: Path) -> None:
         ("video,second\n", "has no column row, column"),
         ("video,second,row,column\n", "has no notes"),
         ("video,second,row,column\na,0,5,1\n", "line 2: 5, 1 is outside the grid of 4 by 4"),
+        ("video,second,row,column\na,0,0,1\n", "line 2: 0, 1 is outside the grid"),
+        ("video,second,row,column\na,0,1,0\n", "line 2: 1, 0 is outside the grid"),
+        ("video,second,row,column\na,0,1,5\n", "line 2: 1, 5 is outside the grid"),
         ("video,second,row,column\na,-1,1,1\n", "line 2"),
         ("video,second,row,column\na,x,1,1\n", "line 2: invalid literal"),
         ("video,second,row,column\na,1\n", "line 2"),

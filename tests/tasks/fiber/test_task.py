@@ -15,7 +15,7 @@ from vip.cli.app import run
 from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.tasks.fiber.records import write_records
-from vip.tasks.fiber.task import Fiber
+from vip.tasks.fiber.task import Fiber, sample_of
 from vip.tasks.files import read_samples
 from vip.tasks.records import Blank, Prediction, Sample
 from vip.tasks.registry import load_task
@@ -160,3 +160,77 @@ def test_dense_captions_of_described_folders_are_blanked(tmp_path: Path, monkeyp
     texts = [(one.video, one.ask.text, one.reference.label) for one in samples if isinstance(one.ask, Blank) and one.reference]
     assert texts == [("first", "_____ 0 in first.", "A dog"), ("second", "_____ 0 in second.", "A man")]
     assert [(one.start_s, one.end_s) for one in samples] == [(0, 3), (0, 3)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "expected"),
+    [
+        ("word " * 20, "word " * 19 + "word"),
+        ("“a dog”", "a dog"),
+        ("‘a dog’.", "a dog"),
+        ('"a dog."', "a dog"),
+        ("a dog...", "a dog"),
+        ("...", None),
+        ('"".', None),
+    ],
+)
+def test_twenty_words_are_a_phrase_and_quotes_and_full_stops_none_of_it(answer: str, expected: str | None) -> None:
+    parsed = Fiber().parse(sample_of(record()), answer)
+    assert (parsed.value, parsed.raw, parsed.sample_id) == (expected, answer, "v_000005_000015")
+
+
+def test_the_label_of_a_video_that_is_more_frequent_than_those_of_others_is_not_its_answer() -> None:
+    records = [
+        record("a cat", "x"),
+        record("a cat", "x"),
+        record("a cat", "x"),
+        record("a dog", "y"),
+        record("a man", "z"),
+        record("a dog", "w"),
+    ]
+    samples = [sample_of(one) for one in records]
+    answers = [one.value for one in Fiber().baselines["most-frequent"](lambda: iter(samples), 0)]
+    assert answers == ["a dog"] * 3 + ["a cat"] * 3, "of x three are its own; of the others a cat is the most frequent"
+
+
+def test_what_was_left_out_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.fiber.task.load_chunker", lambda name: chunk_articles)
+    names = ["here_000000_000010", "gone_000000_000010", "mute_000000_000010"]
+    captions = [{"videoID": name, "enCap": ["it rains" if name.startswith("mute") else "a dog runs"]} for name in names]
+    path, available = tmp_path / "vatex.json", tmp_path / "there.txt"
+    path.write_text(json.dumps(captions), encoding="utf-8")
+    available.write_text("here\nmute_000000_000010\n", encoding="utf-8")
+    notes: list[str] = []
+    source = SampleSource(paths=(str(path),), settings=SampleSettings(available=available), note=notes.append)
+    assert [sample.video for sample in Fiber().samples(source)] == ["here"]
+    assert notes == [
+        "1 video that the list of available ones does not name left out.",
+        "1 video whose captions have no noun phrase left out, such as mute.",
+    ]
+
+
+def test_labels_group_blanks_by_sample_and_by_video(tmp_path: Path) -> None:
+    path, labels = tmp_path / "val.json", tmp_path / "labels.csv"
+    write_records(path, [record("a dog", "x"), record("a man", "y")])
+    for text, groups in (
+        ("video,category\ny,Person\n", [{}, {"category": ("Person",)}]),
+        ("sample,category\nx_000005_000015,Animal\ny,Person\n", [{"category": ("Animal",)}, {}]),
+    ):
+        labels.write_text(text)
+        source = SampleSource(paths=(str(path),), settings=SampleSettings(labels=labels))
+        assert [sample.groups for sample in Fiber().samples(source)] == groups
+
+
+def test_answers_and_references_of_another_kind_are_refused() -> None:
+    sample = sample_of(record())
+    with pytest.raises(InputError, match=r'The prediction of "v_000005_000015" is no text'):
+        Fiber().metrics[0].score([(sample, Prediction(sample_id=sample.id, value=3))])
+    with pytest.raises(InputError, match=r'The sample "v_000005_000015" has no label'):
+        Fiber().metrics[0].score([(sample.model_copy(update={"reference": None}), Prediction(sample_id=sample.id, value="x"))])
+    assert [metric.name for metric in Fiber().metrics] == [
+        "token-f1",
+        "exact-match",
+        "token-f1-raw",
+        "token-f1-label",
+        "exact-match-label",
+    ]

@@ -56,3 +56,21 @@ def test_a_fault_is_one_sentence_with_its_row(text: str, message: str, tmp_path:
     with pytest.raises(InputError, match=message) as caught:
         list(read_captions(path))
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("space", ["", "\n", " \t\r\n  "])
+def test_space_in_front_of_a_list_is_none_of_it(space: str, tmp_path: Path) -> None:
+    path = tmp_path / "vatex.json"
+    path.write_text(space + json.dumps([{"videoID": "x_1_2", "enCap": ["a"]}]), encoding="utf-8")
+    assert list(read_captions(path)) == [CaptionedVideo("x", 1, 2, ("a",))]
+
+
+def test_captions_are_bounded_in_letters_and_in_number(tmp_path: Path) -> None:
+    path = tmp_path / "vatex.jsonl"
+    for captions, is_read in ((["x" * 10_000], True), (["x" * 10_001], False), (["x"] * 1000, True), (["x"] * 1001, False), ([], True)):
+        path.write_text(json.dumps({"videoID": "x_1_2", "enCap": captions}) + "\n", encoding="utf-8")
+        if is_read:
+            assert [len(one.captions) for one in read_captions(path)] == [len(captions)]
+            continue
+        with pytest.raises(InputError, match="row 1: captions must be texts of at most 10,000 letters, at most 1,000 a video"):
+            list(read_captions(path))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from hashlib import sha256
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,26 @@ import pytest
 from tests.clips import clip
 from tests.metrics.tiny_wordnet import write_wordnet
 from tests.report.runs import make_run
+from tests.tasks.described import described_folder
 from tests.tasks.nextqa.published import MC_ROWS, write_csv, write_json
 from vip.errors import InputError, UsageError
+from vip.html.axes import evenly_spaced
+from vip.html.format import time_code
+from vip.store import load_run
 from vip.tasks.files import write_samples
-from vip.tasks.nextqa.answers_page import VideoPictures, write_answers_page
+from vip.tasks.nextqa.answers_page import (
+    OpenAnswer,
+    QuestionView,
+    VideoPictures,
+    _Answered,
+    _open_answer,
+    _question_view,
+    choose_videos,
+    write_answers_page,
+)
 from vip.tasks.nextqa.mc import NextqaMultiChoice
 from vip.tasks.nextqa.suite import nextqa_files, task_of
-from vip.tasks.records import Prediction
+from vip.tasks.records import FreeText, Prediction, Sample, SamplePicture
 from vip.tasks.score_files import ScoreOptions, Scores, score_files
 
 TOKENS = ("video", "qid", "type", "reference_tokens", "prediction_tokens", "question")
@@ -116,3 +130,80 @@ def test_pictures_are_those_of_a_run_or_of_the_video_and_what_cannot_be_read_has
     index = write_json(data / "map.json", {"v2": "deep/v2"})
     html = page_of(scored(data), data / "page.html", folders=[videos], video_index=index)
     assert html.count("<img") == 12
+
+
+def view_of(data: Path, **values: tuple[int | None, ...]) -> QuestionView:
+    """The first question with options, answered by these models."""
+    sample = next(iter(NextqaMultiChoice().samples(_source(data / "mc.csv"))))
+    answers = [
+        (
+            name,
+            Prediction(sample_id=sample.id, value=value, status="ok" if value is not None else "refused", scores=scores or None),
+            0.0,
+        )
+        for name, (value, *scores) in values.items()
+    ]
+    return _question_view("why", {sample.task: _Answered(sample, answers)})  # type: ignore[arg-type]
+
+
+def test_each_option_names_who_chose_it_with_the_score_of_that_option(data: Path) -> None:
+    view = view_of(data, one=(0, 0.1, 0.9, 0.2, 0.3, 0.4), two=(1,), three=(4, 0.5, 0.9, 0.2, 0.3, 0.25), four=(None,), five=(0,))
+    assert [(one.letter, one.is_right, list(one.chosen_by)) for one in view.options] == [
+        ("A", False, ["one (0.10)", "five"]),
+        ("B", True, ["two"]),
+        ("C", False, []),
+        ("D", False, []),
+        ("E", False, ["three (0.25)"]),
+    ]
+    assert list(view.without_choice) == ["four: refused"]
+    assert view.kind == "CW"
+
+
+def answered(video: str, task: str, *values: float) -> _Answered:
+    sample = Sample(id=f"{video} {task}", task=task, task_version=1, video=video, ask=FreeText(question="?"))
+    return _Answered(sample, [(str(place), Prediction(sample_id="x", value="y"), value) for place, value in enumerate(values)])
+
+
+def test_videos_come_first_that_both_tasks_ask_about_then_those_on_which_files_differ_most() -> None:
+    by_video = {
+        "agreed": {("agreed", "q"): {"a": answered("agreed", "nextqa-mc", 1.0, 1.0)}},
+        "split": {("split", "q"): {"a": answered("split", "nextqa-mc", 0.0, 1.0)}},
+        "both": {("both", "q"): {"a": answered("both", "nextqa-mc", 0.5, 0.5), "b": answered("both", "nextqa-oe", 0.5, 0.5)}},
+        "half": {
+            ("half", "q"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)},
+            ("half", "r"): {"a": answered("half", "nextqa-mc", 0.5, 1.0)},
+        },
+    }
+    assert choose_videos(by_video, ()) == ["both", "split", "half", "agreed"]
+    assert choose_videos(by_video, ["half", "agreed", "half"]) == ["half", "agreed"]
+    many = {f"v{number:02}": {("q", "q"): {"a": answered(f"v{number:02}", "nextqa-mc", 1.0)}} for number in range(20)}
+    assert choose_videos(many, ()) == [f"v{number:02}" for number in range(12)]
+
+
+@pytest.mark.parametrize(
+    ("value", "text", "is_null", "score"),
+    [
+        ("a dog", "a dog", False, "25.00"),
+        (("a", "dog"), "a dog", False, "25.00"),
+        ("", "null", True, "25.00"),
+        ((), "null", True, "25.00"),
+        (None, "failed", True, "25.00"),
+    ],
+)
+def test_an_open_answer_has_its_score_in_percent_and_an_empty_one_is_null(value: object, text: str, is_null: bool, score: str) -> None:
+    prediction = Prediction(sample_id="x", value=value, status="ok" if value is not None else "failed")  # type: ignore[arg-type]
+    assert _open_answer("m", prediction, 0.25) == OpenAnswer("m", text, is_null, score)
+
+
+def test_pictures_are_those_that_the_models_saw_at_most_six_of_them_in_order(tmp_path: Path) -> None:
+    folder = described_folder(tmp_path / "v1", 9)
+    keyframes = load_run(folder).keyframes
+    pieces = tuple(
+        SamplePicture(source=str(folder), keyframe_id=one.id, time_s=one.time_s, sha256=sha256(one.data).hexdigest()) for one in keyframes
+    )
+    plain = answered("v1", "nextqa-mc", 1.0).sample
+    pictures = list(VideoPictures(()).of_video("v1", [plain, plain.model_copy(update={"context": pieces})]))
+    assert [one.title for one in pictures] == [time_code(keyframes[place].time_s or 0) for place in evenly_spaced(9, 6)]
+    assert len(pictures) == 6
+    few = list(VideoPictures(()).of_video("v1", [plain.model_copy(update={"context": pieces[:2]})]))
+    assert len(few) == 2

@@ -15,7 +15,7 @@ from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.baselines import farthest_option, nearest_option
 from vip.tasks.nextqa.mc import NextqaMultiChoice
 from vip.tasks.nextqa.oe import NextqaOpenEnded
-from vip.tasks.records import Sample
+from vip.tasks.records import Choice, Sample
 from vip.tasks.task import Task
 
 
@@ -49,7 +49,13 @@ def test_lengths_are_counted_in_words_and_the_first_of_equal_ones_is_taken(sampl
     task = NextqaMultiChoice()
     assert answers(task, "longest", samples) == [1, 3, 2, 0]
     assert answers(task, "shortest", samples) == [2, 0, 0, 0]
-    assert answers(task, "always:3", samples) == [3, 3, 3, 3]
+    assert [answers(task, f"always:{place}", samples) for place in range(5)] == [[place] * 4 for place in range(5)]
+    few = samples[0].model_copy(update={"ask": Choice(question="?", options=("a", "b"))})
+    assert answers(task, "always:1", [few]) == [1]
+    with pytest.raises(UsageError, match="There is no option 2: the question has 2"):
+        answers(task, "always:2", [few])
+    (named,) = task.baselines["longest"](lambda: iter(samples[:1]), 0)
+    assert named.engine == "baseline:longest"
 
 
 def test_random_answers_depend_on_the_seed_alone(samples: list[Sample]) -> None:
@@ -115,5 +121,11 @@ def test_sim_baselines_ask_the_encoder_for_many_questions_at_once(samples: list[
     task = NextqaMultiChoice()
     found = answers(task, "sim-qa", samples)
     assert asked == [24]
-    assert len(found) == 4
-    assert found != answers(task, "sim-aa", samples)
+    encoder = Encoder("")
+    vectors = [encoder.embed([sample.ask.question, *sample.ask.options]) for sample in samples]  # type: ignore[union-attr]
+    assert found == [nearest_option(rows[1:], rows[0]) for rows in vectors], "each question has its own options"
+    assert answers(task, "sim-aa", samples) == [farthest_option(rows[1:], rows[0]) for rows in vectors]
+    monkeypatch.setattr(baselines, "BATCH", 3)
+    asked.clear()
+    assert answers(task, "sim-qa", samples) == found
+    assert asked == [18, 6]

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 
 from vip.errors import InputError
-from vip.tasks.nextqa.distractors import NEAREST, TOO_FAR, TOO_NEAR, Vectors, even_places, make_options, write_questions
+from vip.tasks.nextqa.distractors import (
+    NEAREST,
+    TOO_FAR,
+    TOO_NEAR,
+    Vectors,
+    _nearest,
+    _qualified,
+    even_places,
+    make_options,
+    write_questions,
+)
 from vip.tasks.nextqa.files import Question, read_questions
 from vip.tasks.nextqa.options_page import write_option_pages
 
@@ -59,6 +69,7 @@ def test_the_same_seed_gives_the_same_options_and_right_ones_are_evenly_placed()
     counts = Counter(one.answer for one in first if one.is_complete)
     assert max(counts.values()) - min(counts.values()) <= 1
     assert sorted(even_places(7, 0)) == [0, 0, 1, 1, 2, 3, 4]
+    assert len({tuple(even_places(20, seed)) for seed in range(5)}) == 5, "the seed draws the places too"
 
 
 def test_a_question_without_four_candidates_lacks_options_and_is_not_written(tmp_path: Path) -> None:
@@ -92,3 +103,55 @@ def test_the_page_shows_every_question_escaped_those_that_lack_options_first(tmp
     assert "<script>alert" not in html
     many = make_options([question(number, f"act {number}") for number in range(501)], embed=embed, lemmas=lemmas)
     assert [path.name for path in write_option_pages(tmp_path / "big.html", many)] == ["big-1.html", "big-2.html"]
+
+
+def at(cosine: float, turn: float = 1.0) -> list[float]:
+    """A vector of length 1 with this cosine to (1, 0, 0)."""
+    rest = (1 - cosine**2) ** 0.5
+    return [cosine, rest * np.cos(turn), rest * np.sin(turn)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        ([at(0.2)], [1]),  # at the bound
+        ([at(0.19)], []),
+        ([at(0.9)], [1]),
+        ([at(0.91)], []),
+        ([at(0.5), at(0.5)], [1]),  # the same as the one before
+        ([at(0.5, 0.0), at(0.5, 3.0), at(0.25, 1.5)], [1, 2, 3]),  # far from the last one taken, near enough to the right one
+        ([at(0.5, 0.0), at(0.1, 0.0), at(0.5, 3.0)], [1, 3]),
+    ],
+)
+def test_answers_are_left_out_by_their_cosine_to_the_right_one_and_to_those_taken_before(rows: list[list[float]], kept: list[int]) -> None:
+    vectors = np.array([[1.0, 0.0, 0.0], *rows])
+    words = [(str(place),) for place in range(len(vectors))]
+    assert _qualified(0, range(1, len(vectors)), vectors, words) == kept
+
+
+def test_an_answer_with_the_lemmas_of_one_taken_before_is_left_out() -> None:
+    vectors = np.array([[1.0, 0.0, 0.0], at(0.5, 0.0), at(0.5, 1.5), at(0.5, 3.0), at(0.5, 4.5)])
+    words = [("run",), ("walk",), ("walk",), ("run",), ("sit",)]
+    assert _qualified(0, range(1, 5), vectors, words) == [1, 4]
+
+
+def test_the_nearest_are_the_others_in_order_also_where_rows_are_taken_some_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.nextqa.distractors.ROWS_AT_ONCE", 3)
+    vectors = np.array([at(cosine) for cosine in (1.0, 0.9, 0.9, 0.1, 0.5)])
+    found = dict(_nearest(vectors))
+    assert list(found) == [0, 1, 2, 3, 4]
+    assert found[0] == [1, 2, 4, 3]
+    assert all(row not in near and len(near) == 4 for row, near in found.items())
+
+
+def test_places_are_shared_by_complete_questions_alone_and_lemmas_fall_back_on_the_words() -> None:
+    rows = [
+        *QUESTIONS[:60],
+        *(question(900 + number, f"alone {number}", kind) for number, kind in enumerate(("TP", "DL", "DO", "DC", "TC"))),
+    ]
+    made = make_options(rows, embed=embed, lemmas=lambda text: ())
+    complete = [one for one in made if one.is_complete]
+    counts = Counter(one.answer for one in complete)
+    assert max(counts.values()) - min(counts[place] for place in range(5)) <= 1
+    assert {one.answer for one in made if not one.is_complete} == {0}
+    assert all(len(set(map(str.lower, one.options))) == len(one.options) for one in made), "the same words are no second option"

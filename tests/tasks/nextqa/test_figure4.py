@@ -78,3 +78,42 @@ def test_tables_and_charts_show_each_group() -> None:
     assert bars.svg.count("<rect") == 8
     assert figure_tables(SOME[3:4], "nextqa-mc") == []
     assert figure_charts([], "nextqa-mc") == []
+
+
+def test_a_point_says_its_clips_by_a_number_or_by_the_frames_that_were_seen() -> None:
+    seen = FrameBudget(frames=8, chosen="vip")
+    rows = [
+        result(1.0, clips="16", budget=seen),
+        result(2.0, clips="many", budget=seen),
+        result(3.0, clips="", features="Res"),
+        result(4.0, budget=FrameBudget(frames=None)),
+        result(5.0, clips="0"),
+    ]
+    points = figure_points(rows, "nextqa-mc")
+    assert [(one.features, one.clips, one.values["all"]) for one in points] == [
+        ("vip", 16, 1.0),
+        ("vip", 8, 2.0),
+        ("Res", None, 3.0),
+        ("p.json", 0, 5.0),
+    ]
+
+
+def test_lines_are_in_order_of_clips_and_one_number_is_no_line() -> None:
+    points = [FigurePoint("a", clips, {"all": float(clips or 0)}) for clips in (32, 4, 16, None)] + [FigurePoint("b", 4, {"all": 1.0})]
+    lines = clip_lines(points)
+    assert {name: list(line.items()) for name, line in lines.items()} == {
+        "a": [(4, {"all": 4.0}), (16, {"all": 16.0}), (32, {"all": 32.0})]
+    }
+
+
+def test_features_are_compared_at_the_number_that_most_of_them_have() -> None:
+    points = [
+        FigurePoint(name, clips, {}) for name, clips in (("a", 4), ("b", 4), ("c", 4), ("a", 16), ("b", 16), ("a", None), ("b", None))
+    ]
+    assert [(one.features, one.clips) for one in feature_rows(points)] == [("a", 4), ("b", 4), ("c", 4)]
+    unknown = [FigurePoint(name, None, {}) for name in "ab"]
+    assert [one.clips for one in feature_rows(unknown)] == [None, None]
+    assert [one.clips for one in feature_rows([*unknown, FigurePoint("a", 0, {}), FigurePoint("b", 0, {})])] == [0, 0], (
+        "none is seen, not unknown"
+    )
+    assert feature_rows([]) == []

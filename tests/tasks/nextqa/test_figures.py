@@ -87,3 +87,57 @@ def test_bars_of_first_words_are_parts_of_each_other() -> None:
         ("why did boy", 2, 2),
     ]
     assert bars[0].text == "90.0 %"
+
+
+def test_rare_openings_have_no_bar_those_at_the_bound_have_and_below_each_stand_two() -> None:
+    many = {("why", f"w{number}", "x"): 10 - number for number in range(6)} | {
+        ("how", "a", "b"): 955 - 2,
+        ("is", "it", "so"): 1,
+        ("are", "we", "x"): 1,
+    }
+    openings = Counter(many)
+    assert openings.total() == 1000
+    bars = opening_bars(openings)
+    assert [(bar.name, bar.level) for bar in bars] == [
+        ("how", 0),
+        ("how a", 1),
+        ("how a b", 2),
+        ("why", 0),
+        ("why w0", 1),
+        ("why w0 x", 2),
+        ("why w1", 1),
+        ("why w1 x", 2),
+        ("are", 0),
+        ("are we", 1),
+        ("are we x", 2),
+        ("is", 0),
+        ("is it", 1),
+        ("is it so", 2),
+    ]
+    rarer = opening_bars(openings + Counter({("how", "a", "b"): 2}))
+    assert not {"are", "is"} & {bar.name for bar in rarer}
+    eight = opening_bars(Counter({(f"w{number}",): 20 - number for number in range(12)}))
+    assert [bar.name for bar in eight] == [f"w{number}" for number in range(8)]
+
+
+def test_each_file_has_its_own_figures_whatever_the_order_of_names(tmp_path: Path) -> None:
+    first, second = write_csv(tmp_path / "z.csv", MC_ROWS), write_csv(tmp_path / "a.csv", MC_ROWS[:1])
+    found = describe_sets([first, second], "nextqa-mc")
+    assert [(record["set"], record["questions"]) for record in found.records] == [("z", 4), ("a", 1), ("all of these", 5)]
+    assert [(fact.name, fact.value) for fact in found.facts] == [("Questions", "4 and 1"), ("Videos", "2 and 1")]
+    assert sum(chart.title == "Words a question, by set" for chart in found.charts) == 1
+    alone = describe_sets([first], "nextqa-mc")
+    assert [record["set"] for record in alone.records] == ["z"]
+    assert not any("by set" in chart.title for chart in alone.charts)
+
+
+def test_the_record_of_a_set_has_its_shares_lengths_and_counts(tmp_path: Path) -> None:
+    found = describe_sets([write_csv(tmp_path / "own.csv", MC_ROWS)], "nextqa-mc").records[0]
+    assert found["types"] == {"CW": 1, "DL": 1, "TN": 1, "TP": 1}
+    assert {name: found["shares"][name] for name in ("C", "T", "D", "TPN", "TC", "DL")} == {
+        **{"C": 0.25, "T": 0.5, "D": 0.25, "TPN": 0.5, "TC": 0.0, "DL": 0.25},
+    }
+    assert found["question_words"]["all"] == {"mean": round((5 + 6 + 6 + 3) / 4, 6), "up_to_6": 1.0, "counts": {"3": 1, "5": 1, "6": 2}}
+    assert found["answer_words"]["T"]["mean"] == 1.0
+    assert (found["questions_a_video"], found["why_share"], found["yes_no"]) == ({"2": 2}, 0.25, {"yes": 0, "no": 0})
+    assert found["openings"] == {"why did dog": 1, "what did dog": 1, "what did man": 1, "where is this": 1}

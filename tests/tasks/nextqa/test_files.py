@@ -20,6 +20,7 @@ from vip.errors import InputError
 from vip.tasks.nextqa import files
 from vip.tasks.nextqa.files import (
     ChosenOption,
+    group_of,
     is_video_index,
     read_answers,
     read_choices,
@@ -104,6 +105,16 @@ def test_a_row_that_is_there_twice_is_refused_and_another_question_of_its_id_is_
     other = ("v1", 100, 640, 480, "another", "answer", 0, "TC")
     found = list(read_questions(write_csv(tmp_path / "oe.csv", [*OE_ROWS, other], OE_COLUMNS), "nextqa-oe"))
     assert [question.id for question in found] == ["v1_0", "v1_1", "v2_0", "v1_0/2"]
+    third = ("v1", 100, 640, 480, "a third", "answer", 0, "TC")
+    found = list(read_questions(write_csv(tmp_path / "oe.csv", [*OE_ROWS, other, third], OE_COLUMNS), "nextqa-oe"))
+    assert [question.id for question in found][3:] == ["v1_0/2", "v1_0/3"]
+    with pytest.raises(InputError, match="line 7: it repeats the question v1_0 of line 5"):
+        list(read_questions(write_csv(tmp_path / "oe.csv", [*OE_ROWS, other, third, other], OE_COLUMNS), "nextqa-oe"))
+    for place, change in ((5, 2), (8, "to hide"), (12, "eat"), (4, "what then"), (7, "CH")):
+        row = list(MC_ROWS[0])
+        row[place] = change
+        found = list(read_questions(write_csv(tmp_path / "mc.csv", [*MC_ROWS, row]), "nextqa-mc"))
+        assert found[-1].id == "v1_0/2", "another answer, option, text or type makes another question"
     with pytest.raises(InputError, match="it has options; files with options are of nextqa-mc"):
         list(read_questions(tmp_path / "val.csv", "nextqa-oe"))
 
@@ -158,6 +169,43 @@ def test_results_larger_than_any_are_not_read(tmp_path: Path, monkeypatch: pytes
     path.write_bytes(b" " * (2**20 + 1))
     with pytest.raises(InputError, match="has more than 1 MB"):
         read_choices(path)
+
+
+def test_types_are_grouped_as_the_tables_of_the_paper_have_them() -> None:
+    assert {kind: group_of(kind) for kind in files.TYPES} == {
+        **{kind: kind for kind in ("CW", "CH", "TC", "DC", "DL", "DO", "DB")},
+        "TN": "TPN",
+        "TP": "TPN",
+    }
+
+
+def test_an_answer_of_two_thousand_letters_is_one(tmp_path: Path) -> None:
+    path = write_json(tmp_path / "r.json", {"v": {"0": "x" * 2000}})
+    assert len(read_answers(path)[0]["v_0"]) == 2000
+    write_json(path, {"v": {"0": "x" * 2001}})
+    with pytest.raises(InputError, match="has more than 2,000 letters"):
+        read_answers(path)
+
+
+@pytest.mark.parametrize("place", ["/abs/v", "", ".", "a/../v", "a/./v", "a\\v", "..", "v/.."])
+def test_a_path_of_vidor_stays_below_its_folder(place: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="has no path below the folder of VidOR"):
+        read_video_index(write_json(tmp_path / "map.json", {"good": "1/good", "v": place}))
+
+
+def test_words_of_a_table_are_read_by_their_ids_and_doubled_ones_counted(tmp_path: Path) -> None:
+    columns = ("video", "qid", "prediction_tokens")
+    path = write_csv(tmp_path / "t.csv", [("v", "1", "a dog"), ("w", "1", "cat"), ("v", "1", "fox")], columns)
+    assert read_token_predictions(path) == ({"v_1": ("fox",), "w_1": ("cat",)}, 1)
+
+
+def test_a_file_of_more_questions_than_there_are_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_csv(tmp_path / "val.csv", MC_ROWS)
+    monkeypatch.setattr(files, "MOST_QUESTIONS", len(MC_ROWS))
+    assert len(list(read_questions(path, "nextqa-mc"))) == len(MC_ROWS)
+    monkeypatch.setattr(files, "MOST_QUESTIONS", len(MC_ROWS) - 1)
+    with pytest.raises(InputError, match="it holds more than 3 rows"):
+        list(read_questions(path, "nextqa-mc"))
 
 
 def test_the_map_of_vidor_is_told_from_second_references(tmp_path: Path) -> None:

@@ -21,6 +21,14 @@ def test_letters_are_counted_where_an_answer_was_read(tmp_path: Path) -> None:
     predictions = [Prediction(sample_id=sample.id, value=0) for sample in samples[:9]] + [TASK.parse(samples[9], "?")]
     counts = count_letters(zip(samples, predictions, strict=True))
     assert counts == LetterCounts(chosen=(9, 0, 0, 0, 0), right=(2, 2, 2, 2, 1), hit=(2, 0, 0, 0, 0))
+    mixed = [Prediction(sample_id=sample.id, value=(place + place // 5) % 5) for place, sample in enumerate(samples)]
+    assert count_letters(zip(samples, mixed, strict=True)) == LetterCounts((2,) * 5, (2,) * 5, (1,) * 5)
+    some = letter_table(LetterCounts((4, 0, 1, 0, 0), (2, 0, 3, 0, 0), (2, 0, 1, 0, 0)))
+    assert [[cell.text for cell in row] for row in some.rows][:3] == [
+        ["A", "4", "2", "100.00"],
+        ["B", "0", "0", "–"],
+        ["C", "1", "3", "33.33"],
+    ]
     table = letter_table(counts)
     assert [cell.text for cell in table.rows[0]] == ["A", "9", "2", "100.00"]
     assert table.notes == ("Each letter chosen as often as any other: p = 0.0000.",)

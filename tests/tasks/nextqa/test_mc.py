@@ -92,6 +92,11 @@ def test_a_letter_alone_or_before_its_own_option_is_read(samples: list[Sample], 
         ("A, B", "the words behind A are not those of its option"),
         ("F", "F is the letter of no option"),
         ("B. to sleep", "the words behind B are not those of its option"),
+        ("B. the ball", "the words behind B are not those of its option"),
+        ("B. to get the ball and walk", "the words behind B are not those of its option"),
+        ("A. B.", "the words behind A are not those of its option"),
+        ("E. A", "the words behind E are not those of its option"),
+        ("I. eat", "I is the letter of no option"),
         ("I think that it is B", "no letter alone"),
         ("A dog runs to get the ball", "no letter alone"),
         ("I cannot answer this question.", "no letter alone"),
@@ -115,6 +120,12 @@ def test_shuffled_options_are_another_order_with_the_right_answer_moved_along(tm
     orders = [read(TASK, path, shuffle=seed) for seed in (1, 1, 2)]
     assert orders[0] == orders[1] != orders[2]
     assert {sample.task for sample in orders[0]} == {"nextqa-mc-shuffled-1"}
+    places = [
+        tuple(before.ask.options.index(text) for text in after.ask.options)  # type: ignore[union-attr]
+        for before, after in zip(samples, orders[0], strict=True)
+    ]
+    assert len(set(places)) > 1, "each question has an order of its own"
+    assert {sample.task for sample in read(TASK, path, shuffle=0)} == {"nextqa-mc-shuffled-0"}
     for before, after in zip(samples, orders[0], strict=True):
         asks, references = [before.ask, after.ask], [before.reference, after.reference]
         right = [ask.options[int(str(reference.values[0]))] for ask, reference in zip(asks, references, strict=True)]  # type: ignore[union-attr]
@@ -191,3 +202,26 @@ def test_samples_need_a_file_of_questions_and_each_question_once(tmp_path: Path)
     paths = [write_csv(tmp_path / name, MC_ROWS) for name in ("a.csv", "b.csv")]
     with pytest.raises(InputError, match=r"b\.csv, line 2: the question v1_0 is in .*a\.csv too"):
         read(TASK, *paths)
+
+
+def test_letters_are_counted_where_options_were_shuffled(tmp_path: Path, samples: list[Sample]) -> None:
+    task = NextqaMultiChoice()
+    shuffled = read(TASK, write_csv(tmp_path / "v.csv", MC_ROWS), shuffle=1)
+    pairs = [(sample, Prediction(sample_id=sample.id, value=0)) for sample in shuffled]
+    (table,) = task.answer_tables(pairs, "mine")
+    assert (table.title, [cell.text for cell in table.rows[0]][:2]) == ("mine: letters", ["A", "4"])
+    assert task.answer_tables([(sample, Prediction(sample_id=sample.id, value=0)) for sample in samples], "mine") == []
+    assert task.answer_tables([], "mine") == []
+
+
+def test_an_answer_that_is_no_index_is_refused(samples: list[Sample]) -> None:
+    for value in ("B", ("B",)):
+        with pytest.raises(InputError, match="The answer to v1_0 is no index of an option"):
+            TASK.metrics[0].score([(samples[0], Prediction(sample_id="v1_0", value=value))])
+
+
+def test_option_0_is_an_answer_as_any_other(samples: list[Sample]) -> None:
+    first = samples[2]  # whose right option is the first
+    assert TASK.parse(first, "A").value == 0
+    result = TASK.metrics[0].score([(first, Prediction(sample_id=first.id, value=0)), (samples[0], Prediction(sample_id="v1_0", value=0))])
+    assert (result.per_sample, result.n) == ((1.0, 0.0), 2)

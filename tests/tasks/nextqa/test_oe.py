@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections import defaultdict
 from math import fsum
 from pathlib import Path
@@ -83,6 +84,8 @@ def test_scores_of_tokens_take_the_best_reference_and_types_that_are_right_or_wr
     predictions = [Prediction(sample_id=sample.id, value=("dog",)) for sample in given]
     result = task.metrics[0].score(list(zip(given, predictions, strict=True)))
     assert result.per_sample == (1.0, 0.75, 0.0)
+    counted = given[1].model_copy(update={"groups": {"type": ("DC", "D")}, "reference": Reference(values=(("cat",), ("dog", "dog")))})
+    assert task.metrics[0].score([(counted, predictions[1])]).per_sample == (0.0,), "a count is right or wrong"
     assert result.signature.endswith("|words:given")
     assert [metric.name for metric in task.metrics] == ["wups", "wups-strict", "wups-at-0.9"]
 
@@ -93,6 +96,11 @@ def test_raw_answers_need_the_tagger_and_say_so(task: NextqaOpenEnded, samples: 
     metric.check()
     with pytest.raises(BackendError, match=r"Run `python -m nltk\.downloader averaged_perceptron_tagger_eng`"):
         metric.score([(samples[0], Prediction(sample_id="v1_0", value="a dog"))])
+    with pytest.raises(BackendError, match="averaged_perceptron_tagger_eng"):
+        metric.score([(samples[0], Prediction(sample_id="v1_0", value=("dog",)))])  # the reference is raw
+    normal = samples[0].model_copy(update={"reference": Reference(values=(("dog",),))})
+    assert metric.score([(normal, Prediction(sample_id="v1_0", value=("dog",)))]).value == 1.0
+    assert metric.score([(normal, Prediction(sample_id="v1_0", value=None, status="refused"))]).unscored == {"refused": 1}
 
 
 def test_published_results_are_read_with_empty_answers_and_checked(task: NextqaOpenEnded, samples: list[Sample], tmp_path: Path) -> None:
@@ -136,3 +144,29 @@ def test_samples_and_predictions_of_the_other_task_are_refused(task: NextqaOpenE
         task.metrics[0].score([(samples[0], Prediction(sample_id="v1_0", value=1))])
     with pytest.raises(InputError, match="The sample v1_0 has no five options"):
         NextqaMultiChoice().request(samples[0], None)
+
+
+def test_words_of_predictions_are_read_from_a_table_packed_or_not(task: NextqaOpenEnded, tmp_path: Path) -> None:
+    columns = ("video", "qid", "type", "reference_tokens", "prediction_tokens")
+    path = write_csv(tmp_path / "t.csv", [("v", "1", "CW", "dog", "big cat"), ("v", "2", "CW", "dog", "")], columns)
+    samples = read(task, path)
+    packed = tmp_path / "t.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    for one in (path, packed):
+        assert [row.value for row in task.read_predictions(one, samples)] == [("big", "cat"), ()]
+    assert [sample.reference for sample in samples] == [Reference(values=(("dog",),))] * 2
+
+
+def test_the_second_of_two_questions_of_one_id_has_the_second_reference_too(task: NextqaOpenEnded, tmp_path: Path) -> None:
+    other = ("v1", 100, 640, 480, "another", "answer", 0, "TC")
+    path = write_csv(tmp_path / "val.csv", [*OE_ROWS, other], OE_COLUMNS)
+    samples = read(task, path, write_json(tmp_path / "r.json", {"v1": {"0": "foot"}}))
+    assert {sample.id: sample.reference and sample.reference.values for sample in samples if sample.video == "v1"} == {
+        "v1_0": ("dog", "foot"),
+        "v1_1": ("cat",),
+        "v1_0/2": ("answer", "foot"),
+    }
+    twice = tmp_path / "r.json"
+    twice.write_text('{"v1": {"0": "foot", "0": "cat"}}')
+    with pytest.raises(InputError, match="has 1 ids more than once"):
+        read(task, path, twice)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -127,3 +129,32 @@ def test_vectors_that_unpack_to_far_more_and_pipes_are_refused(data: Path, monke
     for name, said in (("pipe.npz", "it is no regular file"), ("zeros.npz", "more than 1,048,576 bytes unpacked")):
         with pytest.raises(InputError, match=rf"{name} has no vectors of questions \(.*{said}"):
             open_embed(data / "questions.csv", encoder="", vectors=data / name)
+
+
+def test_what_lacks_options_and_what_has_none_are_counted_apart(data: Path) -> None:
+    rows = [(f"v{n}", 9, 1, 1, f"why number {n}", f"answer{n}", 0, "CW") for n in range(12)]
+    rows += [(f"w{n}", 9, 1, 1, f"is it {n}", "yes", 0, "DB") for n in range(3)]
+    rows += [(f"x{n}", 9, 1, 1, f"what then {n}", f"alone{n}", 0, "TN") for n in range(2)]
+    source = write_csv(data / "some.csv", rows, OE_COLUMNS)
+    vectors = np.abs(np.random.default_rng(1).normal(size=(len(rows), 40))) + 0.2
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+
+    def embed(texts: Sequence[str]) -> np.ndarray:
+        return np.stack([np.roll(vectors[int(re.sub(r"\D", "", text) or 0)], len(text)) for text in texts])
+
+    made = make_own_questions(source, data / "own.csv", embed=embed)
+    assert (made.lacking, made.binary) == (2, 3)
+    assert (made.complete, sum(made.places), len(made.pages)) == (12, 12, 1)
+
+
+def test_vectors_of_any_length_stand_for_their_questions_and_answers(data: Path) -> None:
+    source = data / "questions.csv"
+    questions = np.arange(1, 85, dtype=np.float32).reshape(42, 2)
+    answers = questions[::-1] * 7
+    np.savez(data / "long.npz", questions=questions, answers=answers)
+    embed = open_embed(source, encoder="", vectors=data / "long.npz")
+    asked, answered = embed(["why number 3", "why number 0"]), embed(["answer3", "alone"])
+    assert np.linalg.norm(asked, axis=1) == pytest.approx([1.0, 1.0])
+    assert asked[0] == pytest.approx(questions[3] / np.linalg.norm(questions[3]))
+    assert answered[0] == pytest.approx(answers[3] / np.linalg.norm(answers[3]))
+    assert answered[1] == pytest.approx(answers[41] / np.linalg.norm(answers[41]))

@@ -6,7 +6,7 @@ import pytest
 
 from tests.metrics.golden import golden
 from vip.tasks.nextqa.files import Question, read_questions
-from vip.tasks.nextqa.statistics import annotation_faults, describe_questions, statistics_table
+from vip.tasks.nextqa.statistics import annotation_faults, answer_text, describe_questions, statistics_table
 from vip.tasks.table import render
 
 
@@ -72,3 +72,48 @@ def test_long_questions_and_answers_break_the_rules() -> None:
         "answer of more than 6 words": 1,
         "count above 20": 0,
     }
+
+
+@pytest.mark.parametrize(("words", "letters", "is_fault"), [(22, 6, False), (23, 6, True), (22, 7, True)])
+def test_the_longest_that_the_annotation_allows_is_no_fault(words: int, letters: int, is_fault: bool) -> None:
+    faults = annotation_faults([question("w " * words, "a " * letters)])
+    assert any(faults.values()) == is_fault
+
+
+@pytest.mark.parametrize(
+    ("answer", "is_large"),
+    [
+        ("ninety", True),
+        ("hundred dogs", True),
+        ("twenty", False),
+        ("twenty dogs", False),
+        ("Twenty-Nine", True),
+        ("12345", True),
+        ("0020", False),
+    ],
+)
+def test_numbers_in_words_and_digits_are_counts(answer: str, is_large: bool) -> None:
+    assert bool(annotation_faults([question("how many", answer, "DC")])["count above 20"]) == is_large
+    assert not annotation_faults([question("how many", answer, "CW")])["count above 20"], "of the type DC alone"
+
+
+def test_yes_and_no_are_counted_among_questions_for_them_alone() -> None:
+    rows = [
+        question("is it", "yes", "DB"),
+        question("why", "no", "CW"),
+        question("is it", "yes it is", "DB"),
+        question("is it", "no", "DO"),
+    ]
+    assert describe_questions(rows).yes_no == {"yes": 1}
+
+
+def test_words_of_options_are_those_of_the_right_one_and_tokens_are_words() -> None:
+    options = Question("v", "0", "CW", "why", 1, ("a", "big red dog", "c", "d", "e"), None, 2)
+    tokens = Question("v", "1", "TN", "", ("run", "fast"), (), None, 3)
+    hidden = Question("v", "2", "TN", "what", None, (), None, 4)
+    assert [answer_text(one) for one in (options, tokens, hidden)] == ["big red dog", "run fast", None]
+    found = describe_questions([options, tokens, hidden])
+    assert found.answer_words["all"].counts == {3: 1, 2: 1}
+    assert (found.answer_words["C"].mean, found.answer_words["T"].mean, found.question_words["all"].counts) == (3, 2, {1: 2})
+    assert (found.answer_words["all"].share_up_to(2), found.answer_words["all"].share_up_to(3)) == (0.5, 1.0)
+    assert found.places == {1: 1}

@@ -8,7 +8,7 @@ import math
 import pytest
 
 from tests.metrics.golden import golden
-from vip.tasks.nextqa.tables import FINE, TABLES, nextqa_tables, published
+from vip.tasks.nextqa.tables import FINE, TABLES, nextqa_tables, own_values, published
 from vip.tasks.records import FrameBudget, Score, TaskResult
 
 COUNTS = {"CW": 1924, "CH": 683, "TPN": 949, "TC": 663, "DC": 177, "DL": 295, "DO": 305}
@@ -74,3 +74,18 @@ def test_results_on_other_questions_are_named_and_in_no_table() -> None:
         assert "mine" not in {row[0].text for row in table.rows}
         assert table.notes[-1] == "mine: on other questions than the published splits, and in no table."
     assert {table.task for table in TABLES} == {"nextqa-mc", "nextqa-oe"}
+
+
+@pytest.mark.parametrize(
+    ("task", "n", "numbers"), [("nextqa-mc", 4996, {3, 4}), ("nextqa-mc", 8564, {5}), ("nextqa-oe", 5343, {6, 8}), ("nextqa-oe", 9178, {7})]
+)
+def test_a_result_stands_in_the_tables_of_its_split(task: str, n: int, numbers: set[int]) -> None:
+    tables = nextqa_tables([result(task, n, 60.0)], task)
+    held = {int(table.title.split("(Table ")[1].split()[0]) for table in tables if "mine" in {row[0].text for row in table.rows}}
+    assert held == numbers
+    assert all(table.notes[-1].startswith("The first") for table in tables), "on published questions"
+
+
+def test_values_of_a_result_are_those_of_its_groups_and_over_all() -> None:
+    assert own_values(result("nextqa-mc", 10, 60.0)) == {"C": 30.0, "CW": 30.0, "all": 60.0}
+    assert own_values(result("nextqa-mc", 10, 60.0).model_copy(update={"metrics": {}})) == {}

@@ -10,7 +10,7 @@ import pytest
 
 from tests.tasks.value.made import query, read, write_index, write_json, write_lines
 from vip.errors import InputError
-from vip.tasks.records import Moment
+from vip.tasks.records import Choice, Moment, Reference
 from vip.tasks.value.annotations import read_video_index
 
 
@@ -79,6 +79,14 @@ def test_the_test_split_of_tvr_has_the_videos_of_both_its_parts(tmp_path: Path) 
     path = write_json(tmp_path / "tvr_video2dur_idx.json", index)
     assert read_video_index(path, "test") == {0: "a", 1: "b"}
     assert read_video_index(path, "test_public") == {1: "b"}
+    assert read_video_index(path) == {0: "a", 1: "b", 2: "c", 3: "d"}
+    numbered = write_json(
+        tmp_path / "numbered.json", {"val": {"x": [9.5, 12], "y": [3, 4]}, "val_2": {"z": [1, 5]}, "valid": {"w": [1, 6]}}
+    )
+    assert read_video_index(numbered, "val") == {12: "x", 4: "y", 5: "z"}
+    packed = tmp_path / "packed.json.gz"
+    packed.write_bytes(gzip.compress(numbered.read_bytes()))
+    assert read_video_index(packed, "valid") == {6: "w"}
 
 
 def test_a_clip_of_youcook2_keeps_its_name_beside_its_video(tmp_path: Path) -> None:
@@ -106,3 +114,43 @@ def test_annotations_of_another_task_are_refused(tmp_path: Path) -> None:
     ):
         with pytest.raises(InputError, match=message):
             read(key, write_lines(tmp_path / "a.jsonl", [row]))
+
+
+def test_a_moment_may_be_an_instant_and_bounds_are_those_of_the_text(tmp_path: Path) -> None:
+    _, samples = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1, ts=[5, 5]), query(2, desc="x" * 10_000), query("q" * 500)]))  # type: ignore[arg-type]
+    assert [sample.id for sample in samples] == ["1", "2", "q" * 500]
+    assert samples[0].reference is not None
+    assert samples[0].reference.values[0] == (Moment(video="park", start_s=5, end_s=5),)
+    for row, message in (
+        (query(1, desc="x" * 10_001), "desc is no text of at most 10,000 letters"),
+        (query("q" * 501), "no name or number"),  # type: ignore[arg-type]
+        (query(1, video=""), "line 1: vid_name is empty, and no name or number"),
+        (query(True), "no name or number"),
+    ):
+        with pytest.raises(InputError, match=message):
+            read("tvr", write_lines(tmp_path / "a.jsonl", [row]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "index"), [(0, 0), (1, 1), ("1", 1), (True, 1), (False, 0), (2, None), (-1, None), ("x", None), ("²", None), (1.0, None)]
+)
+def test_an_answer_is_the_index_of_an_option(answer: object, index: int | None, tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "a.jsonl", [{"example_id": 1, "vid_name": "v", "statement": "A dog runs.", "answer": answer}])
+    if index is None:
+        with pytest.raises(InputError, match="is no index from 0 to 1"):
+            read("violin", path)
+        return
+    assert read("violin", path)[1][0].reference == Reference(values=(index,))
+
+
+def test_a_question_without_words_and_a_clip_without_captions_are_read(tmp_path: Path) -> None:
+    row = {"qid": 5, "q": "", **{f"a{index}": "x" for index in range(4)}, "vid_name": "v"}
+    _, (question,) = read("how2qa", write_lines(tmp_path / "a.jsonl", [row]))
+    assert (question.ask, question.reference) == (Choice(question="Which option is right?", options=("x",) * 4), None)
+    rows = [{"vid_name": "a_1_2", "clip_id": 3, "ts": [1, 2], "descs": [{"desc": "one"}, {"desc": "two"}], "type": "v"}]
+    _, (clip,) = read("tvc", write_lines(tmp_path / "b.jsonl", rows))
+    assert clip.reference == Reference(values=("one", "two"))
+    assert (clip.video, clip.clip, clip.start_s, clip.end_s, clip.groups) == ("a_1_2", None, 1.0, 2.0, {"type": ("v",)})
+    _, (found,) = read("yc2r", write_lines(tmp_path / "c.jsonl", [{"desc_id": 1, "desc": "cut", "vid_name": "a_b_7", "ts": [1, 2]}]))
+    assert (found.video, found.clip, found.start_s) == ("a_b", "a_b_7", None)
+    assert found.reference == Reference(values=(("a_b_7",),))

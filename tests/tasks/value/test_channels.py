@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import random
 import zipfile
@@ -111,3 +112,37 @@ def test_any_byte_of_a_file_of_features(packing: int, tmp_path: Path) -> None:
         assert "\n" not in sentence
         outcomes.add("refused" if sentence else "read")
     assert outcomes == {"refused", "read"}  # a date does not matter
+
+
+def test_sentences_and_lengths_are_bounded_and_times_are_numbers_in_order(tmp_path: Path) -> None:
+    def read(*sentences: dict[str, object]) -> tuple[Subtitle, ...]:
+        return SubtitleFile(write_lines(tmp_path / "s.jsonl", [{"vid_name": "a", "sub": list(sentences)}])).of_video("a")
+
+    whole = {"text": "x" * 10_000, "start": "1.5", "end": 1.5}
+    assert [(one.start_s, one.end_s, len(one.text)) for one in read(whole)] == [(1.5, 1.5, 10_000)]
+    for change in ({"text": "x" * 10_001}, {"start": -0.1}, {"end": "Infinity"}, {"end": "NaN"}, {"start": 2}):
+        with pytest.raises(InputError, match="lacks a text or its times"):
+            read({**whole, **change})
+    assert len(read(*[{"text": "x", "start": 0, "end": 1}] * 20_000)) == 20_000
+    with pytest.raises(InputError, match="has more than 20,000 sentences"):
+        read(*[{"text": "x", "start": 0, "end": 1}] * 20_001)
+
+
+def test_subtitles_keep_their_order_and_a_packed_file_is_refused(tmp_path: Path) -> None:
+    path = write_lines(tmp_path / "s.jsonl", [{"vid_name": name, "sub": []} for name in "cab"])
+    path.write_text("\n" + path.read_text())
+    subtitles = SubtitleFile(path)
+    assert (subtitles.videos(), "a" in subtitles, "d" in subtitles) == (("c", "a", "b"), True, False)
+    packed = tmp_path / "s.jsonl.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    with pytest.raises(InputError, match=r"is packed\. Unpack it first: gunzip s\.jsonl\.gz"):
+        SubtitleFile(packed)
+
+
+def test_features_larger_than_any_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_features(tmp_path / "small.npz", np.ones((50, 4), np.float32))
+    write_features(tmp_path / "large.npz", np.ones((500, 4), np.float32))
+    monkeypatch.setattr("vip.tasks.value.channels.MOST_FEATURE_BYTES", 1000)  # as they are unpacked: packed, ones take less
+    assert read_features([tmp_path / "small.npz"]).shape == (50, 4)
+    with pytest.raises(InputError, match=r"large\.npz has 8,128 bytes of features, and more than 1,000 are not read"):
+        read_features([tmp_path / "large.npz"])

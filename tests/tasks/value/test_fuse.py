@@ -136,3 +136,65 @@ def test_the_command_says_how_many_answers_changed(tmp_path: Path) -> None:
     again = vip(tmp_path, "fuse", "v.jsonl", "s.jsonl", "-o", "both.jsonl")
     assert again.code == 2
     assert json.loads(vip(tmp_path, "fuse", "v.jsonl", "s.jsonl", "-o", "both.jsonl", "--overwrite", "--json").out)["changed"] == 1
+
+
+def test_what_the_second_ranking_lacks_has_no_score_there_either() -> None:
+    assert mean_ranking({(7.0,): 1.0, (8.0,): 0.75}, {(8.0,): 0.75}) == [((8.0,), 0.75), ((7.0,), 0.5)]
+    assert mean_ranking({(7.0,): -1.0}, {(8.0,): -4.0}) == [((7.0,), -0.5), ((8.0,), -2.0)], "scores may be below 0"
+
+
+def test_moments_that_share_a_start_or_an_end_are_two(tmp_path: Path) -> None:
+    rows = [[7, 0, 3, 0.5], [7, 0, 6, 0.25], [7, 3, 6, 0.125], [7.0, 0.0, 3.0, 9.0]]
+    first = rankings(tmp_path / "v.json", SVMR={1: rows}, VR={1: rows})
+    second = rankings(tmp_path / "s.json", SVMR={1: [[7, 0, 6, 0.75]]}, VR={1: []})
+    done = fuse(first, second, tmp_path / "both.json")
+    written = json.loads((tmp_path / "both.json").read_text())
+    assert written["SVMR"][0]["predictions"] == [[7, 0.0, 6.0, 0.5], [7, 0.0, 3.0, 0.25], [7, 3.0, 6.0, 0.0625]]
+    assert written["VR"][0]["predictions"] == [[7, 0.0, 0.0, 0.25]], "of a video its first score counts, whatever its moment"
+    assert (done.answers, done.changed) == (2, 1)
+
+
+def test_an_id_of_letters_stays_one_and_queries_of_a_section_stand_together(tmp_path: Path) -> None:
+    rows = [[7, 0, 3, 0.5]]
+    both = {"VR": [{"desc_id": "q1", "predictions": rows}, {"desc_id": 2, "predictions": []}, {"desc_id": "03", "predictions": rows}]}
+    (tmp_path / "v.json").write_text(json.dumps(both))
+    done = fuse(tmp_path / "v.json", tmp_path / "v.json", tmp_path / "both.json")
+    written = json.loads((tmp_path / "both.json").read_text())
+    assert [one["desc_id"] for one in written["VR"]][:2] == ["q1", 2]
+    assert [len(one["predictions"]) for one in written["VR"]] == [1, 0, 1]
+    assert (done.answers, done.changed) == (3, 0)
+
+
+def test_a_section_in_two_pieces_is_refused(tmp_path: Path) -> None:
+    row = '{"desc_id": %d, "predictions": []}'
+    (tmp_path / "v.json").write_text(f'{{"VR": [{row % 1}], "SVMR": [{row % 1}], "VR": [{row % 2}]}}')
+    with pytest.raises(InputError, match='the query "2" of VR is there twice'):
+        fuse(tmp_path / "v.json", tmp_path / "v.json", tmp_path / "both.json")
+
+
+def test_a_thousand_predictions_of_a_query_are_read(tmp_path: Path) -> None:
+    path = rankings(tmp_path / "v.json", SVMR={1: [[7, 0, place, place] for place in range(1000)]})
+    fuse(path, path, tmp_path / "both.json")
+    (row,) = json.loads((tmp_path / "both.json").read_text())["SVMR"]
+    assert [one[3] for one in row["predictions"]] == [999.0 - place for place in range(100)]
+
+
+def test_answers_of_the_second_file_are_no_change_and_means_are_rounded(tmp_path: Path) -> None:
+    first = questions(tmp_path / "v.jsonl", a=(0.6, 0.4), b=(1 / 3, 0.2), c=(0.5, 0.5))
+    second = questions(tmp_path / "s.jsonl", a=(0.45, 0.55), b=(1 / 3, 0.1), c=(0.5, 0.5))
+    done = fuse(first, second, tmp_path / "both.jsonl")
+    assert (done.answers, done.changed) == (3, 0), "the second file alone answers a otherwise"
+    assert [(one.value, one.scores) for one in read_predictions(tmp_path / "both.jsonl")] == [
+        (0, (0.525, 0.475)),
+        (0, (0.333333, 0.15)),
+        (0, (0.5, 0.5)),
+    ]
+
+
+@pytest.mark.parametrize("number", [float("nan"), float("inf")])
+def test_scores_that_are_no_numbers_are_no_scores(tmp_path: Path, number: float) -> None:
+    store.write_rows(tmp_path / "v.jsonl", [Prediction(sample_id="a", value=1, scores=(0.5, 0.5))])
+    (tmp_path / "s.jsonl").write_text(json.dumps({"sample_id": "a", "value": 1, "scores": [0.5, number]}) + "\n")
+    with pytest.raises(InputError):
+        fuse(tmp_path / "v.jsonl", tmp_path / "s.jsonl", tmp_path / "both.jsonl")
+    assert not (tmp_path / "both.jsonl").exists()

@@ -67,3 +67,33 @@ def test_people_are_written_and_scored_as_typed(
     assert json.loads(capsys.readouterr().out)["n"] == 2
     assert run(words) == 2
     assert "h.jsonl exists" in capsys.readouterr().err
+
+
+def test_equal_captions_stay_and_the_first_and_the_last_are_drawn_as_well(tmp_path: Path) -> None:
+    rows = [{"clip_id": clip, "vid_name": "park", "descs": [{"desc": "a"}, {"desc": "b"}, {"desc": "a"}]} for clip in range(30)]
+    _, samples = read("tvc", write_lines(tmp_path / "a.jsonl", rows))
+    left, predictions = held_out(samples, 3)
+    values = [(prediction.value, sample.reference.values) for sample, prediction in zip(left, predictions, strict=True) if sample.reference]
+    assert set(values) == {("a", ("b", "a")), ("b", ("a", "a")), ("a", ("a", "b"))}, "of two equal captions one is left"
+
+
+def test_the_seed_of_the_command_draws_captions_and_clips(tmp_path: Path) -> None:
+    rows = [{"clip_id": clip, "vid_name": "park", "descs": [{"desc": f"{clip} {one}"} for one in range(5)]} for clip in range(20)]
+    path = write_lines(tmp_path / "a.jsonl", rows)
+    _, samples = read("tvc", path)
+    for seed in (1, 2):
+        done = predict_human("value-tvc", [str(path)], tmp_path / f"{seed}.jsonl", SampleSettings(seed=seed))
+        assert (done.engine, done.statuses) == (f"baseline:human seed:{seed}", {"ok": 20})
+        written = [json.loads(line)["value"] for line in (tmp_path / f"{seed}.jsonl").read_text().splitlines()]
+        assert written == [one.value for one in held_out(samples, seed)[1]]
+    some = [
+        predict_human("value-tvc", [str(path)], tmp_path / f"some{seed}.jsonl", SampleSettings(seed=seed, most=6)).statuses
+        for seed in (1, 2)
+    ]
+    assert some == [{"ok": 6}, {"ok": 6}]
+    drawn = [
+        {json.loads(line)["id"] for line in (tmp_path / f"some{seed}.samples.jsonl").read_text().splitlines() if '"id"' in line}
+        for seed in (1, 2)
+    ]
+    assert len(drawn[0]) == len(drawn[1]) == 6
+    assert drawn[0] != drawn[1]

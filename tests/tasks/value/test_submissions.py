@@ -138,3 +138,112 @@ def test_captions_and_answers_are_written_as_the_server_takes_them(tmp_path: Pat
     file = io.StringIO()
     write_submission(file, vlep.dataset, [(questions[0], Prediction(sample_id="7", value=1))], {})
     assert json.loads(file.getvalue()) == {"7": 1}
+
+
+def test_the_first_hundred_predictions_of_a_query_count(tvr: tuple[ValueTask, list[Sample]], tmp_path: Path) -> None:
+    task, samples = tvr
+    moments = [[7 + place % 2, place, place + 1, 1] for place in range(150)]
+    value = {**vcmr(*moments), **vcmr(*[8] * 99, *[7] * 51, section="VR")}
+    (prediction,) = task.read_predictions(write_json(tmp_path / "p.json", value), samples)
+    assert isinstance(prediction.value, Found)
+    assert prediction.value.vcmr is not None
+    assert prediction.value.vcmr.starts_s == tuple(map(float, range(100)))
+    assert prediction.value.vr == ("street",) * 99 + ("park",)
+    (tmp_path / "q.json").write_text(json.dumps(vcmr(*[[7, 0, 1, 1]] * 1000)))
+    (prediction,) = task.read_predictions(tmp_path / "q.json", samples)
+    assert isinstance(prediction.value, Found)
+    assert prediction.value.vcmr is not None
+    assert len(prediction.value.vcmr.videos) == 100, "a thousand are read"
+
+
+def test_moments_need_no_scores_may_be_instants_and_may_be_none(tvr: tuple[ValueTask, list[Sample]], tmp_path: Path) -> None:
+    task, samples = tvr
+    value = {**vcmr([7, 2, 2], [8.0, 0.5, 1]), **vcmr(section="SVMR"), **vcmr([8, 9, "x"], section="VR")}
+    (prediction,) = task.read_predictions(write_json(tmp_path / "p.json", value), samples)
+    moments = FoundMoments(videos=("park", "street"), starts_s=(2.0, 0.5), ends_s=(2.0, 1.0))
+    empty = FoundMoments(videos=(), starts_s=(), ends_s=())
+    assert prediction.value == Found(vcmr=moments, svmr=empty, vr=("street",))
+
+
+@pytest.mark.parametrize("row", [[7.5, 0, 1], [True, 0, 1], [None, 0, 1]])
+def test_half_a_video_is_no_video(row: list[Any], tvr: tuple[ValueTask, list[Sample]], tmp_path: Path) -> None:
+    task, samples = tvr
+    with pytest.raises(InputError, match=r"names a video .*: it must be a number of the index"):
+        list(task.read_predictions(write_json(tmp_path / "p.json", vcmr(row)), samples))
+    with pytest.raises(InputError, match=r"names a video .*: it must be a number of the index"):
+        list(task.read_predictions(write_json(tmp_path / "p.json", vcmr(row, section="VR")), samples))
+
+
+def test_one_video_of_the_index_is_enough_to_be_of_its_split(tmp_path: Path) -> None:
+    index = write_index(tmp_path)
+    task, samples = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1), query(2)]), index)
+    rows = [{"desc_id": key, "predictions": [[99, 0, 1, 1], [number, 0, 1, 1]]} for key, number in ((1, 98), (2, 7))]
+    found = list(task.read_predictions(write_json(tmp_path / "p.json", {"VCMR": rows}), samples))
+    names = [one.value.vcmr.videos for one in found if isinstance(one.value, Found) and one.value.vcmr]
+    assert names == [("#99", "#98"), ("#99", "park")]
+    rows[1]["predictions"] = [[99, 0, 1, 1]]
+    with pytest.raises(InputError, match="names none of the videos"):
+        list(task.read_predictions(write_json(tmp_path / "p.json", {"VCMR": rows}), samples))
+
+
+def test_each_section_has_each_query(tmp_path: Path) -> None:
+    task, samples = read("tvr", write_lines(tmp_path / "a.jsonl", [query(number) for number in (1, 2, 3)]), write_index(tmp_path))
+    all_of_them = [{"desc_id": key, "predictions": [[7, 0, 1, 1]]} for key in (3, 1, 2)]
+    value = {"VCMR": all_of_them, "SVMR": all_of_them[:1]}
+    with pytest.raises(InputError, match='SVMR lacks 2 of 3 queries, such as "1"'):
+        list(task.read_predictions(write_json(tmp_path / "p.json", value), samples))
+    value = {"SVMR": all_of_them[:1], "VCMR": all_of_them}
+    with pytest.raises(InputError, match="SVMR lacks 2 of 3 queries"):
+        list(task.read_predictions(write_json(tmp_path / "p.json", value), samples))
+    found = list(task.read_predictions(write_json(tmp_path / "p.json", {"SVMR": all_of_them, "VCMR": all_of_them[::-1]}), samples))
+    assert sorted(one.sample_id for one in found) == ["1", "2", "3"]
+    assert all(isinstance(one.value, Found) and one.value.svmr and one.value.vcmr and one.value.vr is None for one in found)
+
+
+def test_an_index_is_between_0_and_that_of_the_last_option(tmp_path: Path) -> None:
+    rows = [{"qid": qid, "q": "Who?", **{f"a{i}": str(i) for i in range(4)}, "answer_idx": 3, "vid_name": "v"} for qid in (1, 2)]
+    task, samples = read("how2qa", write_lines(tmp_path / "a.jsonl", rows))
+    found = list(task.read_predictions(write_json(tmp_path / "p.json", {"2": 0, "1": 3}), samples))
+    assert [(one.sample_id, one.value) for one in found] == [("2", 0), ("1", 3)]
+    with pytest.raises(InputError, match="is -1, and must be an index from 0 to 3"):
+        list(task.read_predictions(write_json(tmp_path / "p.json", {"2": -1, "1": 3}), samples))
+
+
+def test_captions_twice_are_refused_and_the_first_of_a_clip_counts(tmp_path: Path) -> None:
+    clips = [{"clip_id": key, "vid_name": "v", "descs": [{"desc": "A dog."}]} for key in (1, 2)]
+    task, samples = read("tvc", write_lines(tmp_path / "a.jsonl", clips))
+    first, second = ({"clip_id": key, "descs": [{"desc": f"of {key}"}, {"desc": "no"}]} for key in (1, "2"))
+    path = tmp_path / "p.jsonl"
+    path.write_text(f"\n{json.dumps(second)}\n\n{json.dumps(first)}", encoding="utf-8")
+    assert [(one.sample_id, one.value) for one in task.read_predictions(path, samples)] == [("2", "of 2"), ("1", "of 1")]
+    with pytest.raises(InputError, match='1 predictions that are double or of other samples, such as "2"'):
+        list(task.read_predictions(write_lines(path, [first, second, second]), samples))
+    with pytest.raises(InputError, match='lacks 1 of 2 ids, such as "1"'):
+        list(task.read_predictions(write_lines(path, [second]), samples))
+    path.write_text(f"{json.dumps(first)}\n\n{{}}\n", encoding="utf-8")
+    with pytest.raises(InputError, match="line 3: expected"):
+        list(task.read_predictions(path, samples))
+
+
+def test_ids_are_written_as_numbers_where_they_are_ones(tmp_path: Path) -> None:
+    keys = ["0", "7", "07", "00", "a1", "-3", "²"]
+    rows = [{"clip_id": key, "vid_name": "v", "descs": [{"desc": "A dog."}]} for key in keys]
+    task, samples = read("tvc", write_lines(tmp_path / "a.jsonl", rows))
+    file = io.StringIO()
+    write_submission(file, task.dataset, [(one, Prediction(sample_id=one.id, value="x")) for one in samples], {})
+    written = [json.loads(line)["clip_id"] for line in file.getvalue().splitlines()]
+    assert written == [0, 7, "07", "00", "a1", "-3", "²"]
+
+
+def test_what_names_no_videos_is_no_retrieval(tvr: tuple[ValueTask, list[Sample]]) -> None:
+    task, samples = tvr
+    with pytest.raises(InputError, match='The prediction of "1" names no videos'):
+        write_submission(io.StringIO(), task.dataset, [(samples[0], Prediction(sample_id="1", value=3))], VIDEOS)
+
+
+def test_sections_that_a_model_did_not_answer_are_not_written(tvr: tuple[ValueTask, list[Sample]]) -> None:
+    task, samples = tvr
+    moments = FoundMoments(videos=("park",), starts_s=(1.0,), ends_s=(2.5,))
+    file = io.StringIO()
+    write_submission(file, task.dataset, [(samples[0], Prediction(sample_id="1", value=Found(svmr=moments)))], VIDEOS)
+    assert json.loads(file.getvalue()) == {"SVMR": [{"desc_id": 1, "predictions": [[7, 1.0, 2.5, 1]]}]}

@@ -164,3 +164,136 @@ def test_no_folder_of_a_task_leads_elsewhere(tmp_path: Path) -> None:
     (out / "vlep").unlink()
     submit._put_in_place(tmp_path / "unpacked", ["vlep/vlep_dev_predictions.json"], out)
     assert (out / "vlep" / "vlep_dev_predictions.json").read_text() == "{}"
+
+
+def test_samples_are_of_the_test_split_where_one_has_no_answer(tmp_path: Path) -> None:
+    events = [{"example_id": number, "events": ["a", "b"], "vid_name": "v"} for number in (7, 8)]
+    for name, rows in (("some", [{**events[0], "answer": 0}, events[1]]), ("all", [{**one, "answer": 0} for one in events])):
+        _, samples = read("vlep", write_lines(tmp_path / "a.jsonl", rows))
+        write_samples(tmp_path / f"{name}.samples.jsonl", samples)
+        store.write_rows(tmp_path / f"{name}.jsonl", [Prediction(sample_id=one.id, value=0) for one in samples])
+        make_submission([tmp_path / f"{name}.jsonl"], tmp_path / name)
+    assert [path.name for path in (tmp_path / "some" / "vlep").iterdir()] == ["vlep_test_predictions.json"]
+    assert [path.name for path in (tmp_path / "all" / "vlep").iterdir()] == ["vlep_dev_predictions.json"]
+    (one,) = make_submission([tmp_path / "all.jsonl"], tmp_path / "forced", split="test")
+    assert (one.split, one.name) == ("test", "vlep/vlep_test_predictions.json")
+
+
+def test_files_stand_by_task_and_val_before_test(tmp_path: Path, annotations: Path) -> None:
+    own = own_files(tmp_path / "p", annotations)
+    names = ["yc2c_val_release.jsonl", "vlep_test_release.jsonl", "vlep_dev_release.jsonl"]
+    files = make_submission([own / name for name in names], tmp_path / "s")
+    assert [(one.task, one.split) for one in files] == [("value-vlep", "val"), ("value-vlep", "test"), ("value-yc2c", "val")]
+
+
+def test_what_is_missing_is_named_of_both_splits(tmp_path: Path, annotations: Path) -> None:
+    files = make_submission([own_files(tmp_path / "p", annotations) / "vlep_dev_release.jsonl"], tmp_path / "s")
+    missing = missing_files(files)
+    assert len(set(missing)) == 21
+    assert {"vlep/vlep_test_predictions.json", "yc2c/yc2c_val_predictions.jsonl", "yc2c/yc2c_test_predictions.jsonl"} <= set(missing)
+    assert "vlep/vlep_dev_predictions.json" not in missing
+    assert missing[9] == "vatex_en_c/vatex_en_c_test_public_predictions.jsonl", "val first, as that task names it"
+    assert len(missing_files([])) == 22
+
+
+def test_predictions_that_are_not_those_of_the_samples_are_refused(tmp_path: Path, annotations: Path) -> None:
+    own = own_files(tmp_path / "p", annotations)
+    path = own / "vlep_dev_release.jsonl"
+    store.write_rows(path, [Prediction(sample_id=key, value=1) for key in ("8", "7", "9", "6")])
+    with pytest.raises(InputError, match='has too many: 2 of 2 ids, such as "6"'):
+        make_submission([path], tmp_path / "s")
+    store.write_rows(path, [Prediction(sample_id="8", value=1)])
+    with pytest.raises(InputError, match='lacks 1 of 2 ids, such as "7"'):
+        make_submission([path], tmp_path / "s")
+    (tmp_path / "note.json").write_text("{}")
+    with pytest.raises(InputError, match=r"note\.json is no file of `vip predict`"):
+        make_submission([tmp_path / "note.json"], tmp_path / "s")
+    with pytest.raises(InputError, match=r"none\.jsonl does not exist"):
+        make_submission([tmp_path / "none.jsonl"], tmp_path / "s")
+    with pytest.raises(UsageError, match='val and test, not "dev"'):
+        make_submission([path], tmp_path / "s", split="dev")
+    assert not (tmp_path / "s").exists()
+
+
+def test_samples_of_a_folder_may_have_one_file(tmp_path: Path, annotations: Path) -> None:
+    """A file beside the predictions that has their name comes before the one of the folder."""
+    _, samples = read("yc2c", annotations / "yc2c" / "yc2c_val_release.jsonl")
+    folder = tmp_path / "runs" / "run"
+    folder.mkdir(parents=True)
+    write_samples(folder / "samples.jsonl", samples)
+    store.write_rows(folder / "p.jsonl", [Prediction(sample_id="5", value="stir")])
+    (one,) = make_submission([tmp_path / "runs"], tmp_path / "s")
+    assert (one.name, one.answers) == ("yc2c/yc2c_val_predictions.jsonl", 1)
+    write_samples(folder / "p.samples.jsonl", [samples[0].model_copy(update={"id": "6"})])
+    with pytest.raises(InputError, match='lacks 1 of 1 ids, such as "6"'):
+        make_submission([folder / "p.jsonl"], tmp_path / "t")
+
+
+def test_a_submission_is_replaced_where_that_is_asked_for(tmp_path: Path, annotations: Path) -> None:
+    own = own_files(tmp_path / "p", annotations)
+    out = tmp_path / "s"
+    make_submission([own / "yc2c_val_release.jsonl"], out)
+    store.write_rows(own / "yc2c_val_release.jsonl", [Prediction(sample_id="5", value="bake")])
+    with pytest.raises(UsageError, match="exists already"):
+        make_submission([own / "yc2c_val_release.jsonl"], out)
+    assert json.loads((out / "yc2c/yc2c_val_predictions.jsonl").read_text())["descs"] == [{"desc": "stir"}]
+    make_submission([own / "yc2c_val_release.jsonl"], out, overwrite=True)
+    assert json.loads((out / "yc2c/yc2c_val_predictions.jsonl").read_text())["descs"] == [{"desc": "bake"}]
+
+
+def test_published_files_of_both_splits_are_read_and_need_their_annotations(tmp_path: Path, annotations: Path) -> None:
+    folder = tmp_path / "theirs" / "vlep"
+    folder.mkdir(parents=True)
+    write_json(folder / "vlep_dev_predictions.json", {"7": 1, "8": 0})
+    write_json(folder / "vlep_test_predictions.json", {"9": 1})
+    with pytest.raises(UsageError, match=r"vlep_dev_predictions\.json is checked against annotations"):
+        make_submission([folder.parent], tmp_path / "s")
+    files = make_submission([folder.parent], tmp_path / "s", annotations=annotations)
+    assert [(one.split, one.answers) for one in files] == [("val", 2), ("test", 1)]
+    (annotations / "tvr" / "tvr_video2dur_idx.json").unlink()
+    (folder.parent / "tvr").mkdir()
+    write_json(folder.parent / "tvr" / "tvr_val_predictions.json", {"VR": [{"desc_id": key, "predictions": [7]} for key in (1, 2)]})
+    with pytest.raises(InputError, match=r"has no tvr_video2dur_idx\.json, which numbers the videos of value-tvr"):
+        make_submission([folder.parent], tmp_path / "t", annotations=annotations)
+
+
+def test_a_zip_is_bounded_by_what_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each file for itself, and over its blocks together."""
+    monkeypatch.setattr("vip.tasks.value.archive.MOST_BYTES", 1000)
+    monkeypatch.setattr("vip.tasks.value.archive.BLOCK_BYTES", 300)
+    path = tmp_path / "s.zip"
+    with ZipFile(path, "w", 8) as archive:
+        archive.writestr("vlep/vlep_dev_predictions.json", b"a" * 1000)
+        archive.writestr("tvqa/tvqa_val_predictions.json", b"b" * 900)
+    with unpacked_submission(path) as folder:
+        assert (folder / "vlep/vlep_dev_predictions.json").read_bytes() == b"a" * 1000
+        assert (folder / "tvqa/tvqa_val_predictions.json").read_bytes() == b"b" * 900
+    assert not folder.exists()
+    with ZipFile(path, "w", 8) as archive:
+        archive.writestr("vlep/vlep_dev_predictions.json", b"a" * 1001)
+    with pytest.raises(InputError, match=r"vlep/vlep_dev_predictions\.json has more than 1,000 bytes"), unpacked_submission(path):
+        pass
+
+
+def test_what_macos_adds_to_a_zip_is_left_out(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with ZipFile(path, "w") as archive:
+        archive.mkdir("vlep")
+        for name in ("vlep/vlep_dev_predictions.json", "vlep/.DS_Store", ".DS_Store", "__MACOSX/vlep/._vlep_dev_predictions.json"):
+            archive.writestr(name, "{}")
+    with unpacked_submission(path) as folder:
+        assert [one.relative_to(folder).as_posix() for one in folder.rglob("*") if one.is_file()] == ["vlep/vlep_dev_predictions.json"]
+
+
+def test_a_zip_of_many_files_is_no_submission(tmp_path: Path) -> None:
+    for count in (200, 201):
+        with ZipFile(tmp_path / f"{count}.zip", "w") as archive:
+            for place in range(count):
+                archive.writestr(f"vlep/{place}.json", "{}")
+    with unpacked_submission(tmp_path / "200.zip") as folder:
+        assert len(list((folder / "vlep").iterdir())) == 200
+    with (
+        pytest.raises(InputError, match=r"201\.zip has 201 files, and a submission has at most 22"),
+        unpacked_submission(tmp_path / "201.zip"),
+    ):
+        pass

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,18 @@ from vip.errors import InputError, UsageError
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import ScoreOptions, score_files
 from vip.tasks.value.datasets import BY_KEY, DATASETS
-from vip.tasks.value.suite import category_averages, find_submission, meta_average, published_rows, suite_files, suite_tables, target_scores
+from vip.tasks.value.suite import (
+    category_averages,
+    find_annotations,
+    find_submission,
+    meta_average,
+    own_rows,
+    partial_note,
+    published_rows,
+    suite_files,
+    suite_tables,
+    target_scores,
+)
 
 
 def result(task: str, metric: str, value: float, engine: str | None = "fake:1") -> TaskResult:
@@ -164,3 +176,99 @@ def test_a_submission_is_scored_with_averages_that_are_marked_partial(tmp_path: 
     ):
         with pytest.raises(UsageError, match=message):
             score_files([submission], options)
+
+
+def test_averages_are_those_of_figures_with_two_digits_as_published() -> None:
+    results = [result("value-tvr", "aver", 12.344), result("value-how2r", "aver", 12.344), result("value-yc2r", "aver", 12.348)]
+    assert target_scores(results) == {"tvr": 12.34, "how2r": 12.34, "yc2r": 12.35}
+    average = meta_average(target_scores(results))
+    assert average.rounded == 12.343333
+    assert average.value == pytest.approx(37.03 / 3, abs=1e-12)
+
+
+def test_the_target_metric_alone_counts() -> None:
+    aver = result("value-tvr", "aver", 12.0)
+    both = aver.model_copy(update={"metrics": {"r@1": aver.metrics["aver"].model_copy(update={"value": 99.0}), **aver.metrics}})
+    assert target_scores([both]) == {"tvr": 12.0}
+    assert target_scores([result("value-tvr", "accuracy", 99.0)]) == {}
+    none = aver.metrics["aver"].model_copy(update={"value": None})
+    assert target_scores([aver.model_copy(update={"metrics": {"aver": none}})]) == {}
+    assert target_scores([aver.model_copy(update={"task": "tvr"})]) == {}, "a task of another suite"
+
+
+def test_a_partial_average_is_never_the_best() -> None:
+    some = [result(f"value-{key}", "aver", 99.0) for key in ("tvr", "how2r")]
+    (table,) = suite_tables(some)
+    column = len(DATASETS) + 1
+    bests = [row[0].text for row in table.rows if row[column].is_best]
+    assert table.rows[-1][column].text == "99.00 (partial)"
+    assert bests
+    assert "fake:1" not in bests
+    everything = [result(one.name, one.target, 99.0) for one in DATASETS]
+    (table,) = suite_tables(everything)
+    assert [row[0].text for row in table.rows if row[column].is_best] == ["fake:1"]
+    assert table.rows[-1][column].text == "99.00"
+    assert "partial" not in table.notes[-1]
+
+
+def test_models_are_rows_and_what_they_were_not_trained_for_is_none() -> None:
+    results = [
+        result("value-tvr", "aver", 1.0, "one"),
+        result("value-tvr", "aver", 2.0, None),
+        result("value-tvr", "aver", 3.0, "two trained on how2r"),
+        result("value-vlep", "accuracy", 4.0, "one"),
+        result("infilling-1", "aver", 5.0, "three"),
+    ]
+    assert own_rows(results) == [("one", {"tvr": 1.0, "vlep": 4.0}), ("own predictions", {"tvr": 2.0})]
+
+
+def test_the_note_has_the_average_of_each_category() -> None:
+    scores = {**dict.fromkeys(BY_KEY, 50.0), "tvr": 10.0}
+    assert partial_note("m", scores) == "m: retrieval 40.00, qa 50.00, captioning 50.00."
+    del scores["yc2c"]
+    assert partial_note("m", scores) == "m: retrieval 40.00, qa 50.00, captioning 50.00 (partial); partial, without value-yc2c."
+
+
+def test_a_misprint_is_further_away_than_rounding() -> None:
+    row = published_rows()[0]
+    mean = meta_average(row.scores).value or 0
+    for off, expected in ((0.0, False), (0.011, False), (-0.011, False), (0.012, True), (-0.012, True)):
+        assert replace(row, meta_average=mean + off).is_misprinted is expected
+    assert replace(row, block="").label == row.name
+    assert replace(row, block="AT").label == f"AT: {row.name}"
+
+
+def test_annotations_are_those_of_the_split_and_the_folder_of_a_task_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "violin").mkdir()
+    for name in (
+        "violin_test_private_release.jsonl",
+        "violin_test_predictions.jsonl",
+        "violin_test_release.jsonl",
+        "violin/violin_test.jsonl",
+    ):
+        (tmp_path / name).touch()
+    violin = BY_KEY["violin"]
+    assert find_annotations(tmp_path, violin, "test") == (tmp_path / "violin" / "violin_test.jsonl", None)
+    assert find_annotations(tmp_path, violin, "test_private")[0].name == "violin_test_private_release.jsonl"
+    (tmp_path / "violin" / "violin_test.jsonl").unlink()
+    assert find_annotations(tmp_path, violin, "test") == (tmp_path / "violin_test_release.jsonl", None)
+    (tmp_path / "tvr_val_release.jsonl").touch()
+    assert find_annotations(tmp_path, BY_KEY["tvr"], "val") == (tmp_path / "tvr_val_release.jsonl", None)
+    for name in ("tvr_video2dur_idx.json", "violin_video2dur_idx.json"):
+        (tmp_path / name).touch()
+    assert find_annotations(tmp_path, BY_KEY["tvr"], "val")[1] == tmp_path / "tvr_video2dur_idx.json"
+    assert find_annotations(tmp_path, violin, "test")[1] is None, "questions need no index"
+
+
+def test_a_suite_of_the_test_split_has_the_names_of_each_task(tmp_path: Path) -> None:
+    submission, annotations = make_submission(tmp_path)
+    write_json(submission / "vlep" / "vlep_test_predictions.json", {"9": 0})
+    write_lines(annotations / "vlep" / "vlep_test_release.jsonl", [{"example_id": 9, "events": ["a", "b"], "vid_name": "v"}])
+    (one,) = suite_files(submission, annotations, "test")
+    assert (one.task, one.split, one.predictions.name, one.annotations.name) == (
+        "value-vlep",
+        "test",
+        "vlep_test_predictions.json",
+        "vlep_test_release.jsonl",
+    )
+    assert [(one.task, one.split) for one in suite_files(submission, annotations, "val")] == [("value-yc2r", "val"), ("value-vlep", "dev")]

@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 import csv
+from dataclasses import replace
 
 from tests.metrics.golden import golden
 from tests.tasks.value.test_suite import result
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.table import Table
-from vip.tasks.value.datasets import BY_KEY
+from vip.tasks.value.datasets import BY_KEY, DATASETS
 from vip.tasks.value.suite import published_rows
-from vip.tasks.value.tables import OF_RETRIEVAL, TRANSFER, ZERO_SHOT, detailed_rows, printed_averages, value_tables
+from vip.tasks.value.tables import (
+    DETAILED,
+    OF_CAPTIONS,
+    OF_RETRIEVAL,
+    TRANSFER,
+    ZERO_SHOT,
+    DetailedRow,
+    detailed_rows,
+    printed_averages,
+    value_tables,
+)
 
 
 def table(tables: list[Table], title: str) -> Table:
@@ -107,3 +118,97 @@ def test_people_begin_table_11_and_are_held_against_no_model() -> None:
     found = table(value_tables([result("value-tvqa", "accuracy", 70.0)]), "VALUE, table 11")
     assert (found.rows[0][0].text, found.rows[0][5].text) == ("Human", "89.41")
     assert not any(cell.is_best for cell in found.rows[0])
+
+
+def test_own_transfers_are_of_the_model_and_of_its_training_set() -> None:
+    """One model alone has been trained on the first task; another has the same name of its set; a third answers no task of VALUE."""
+    results = [
+        result("value-tvqa", "accuracy", 70.0, engine="model:hero st"),
+        result("value-how2qa", "accuracy", 71.0, engine="model:hero st"),
+        result("value-vlep", "accuracy", 55.0, engine="model:hero st trained on tvqa"),
+        result("value-violin", "accuracy", 56.0, engine="model:hero st trained on tvqa"),
+        result("value-vlep", "accuracy", 57.0, engine="model:hero st trained on how2qa"),
+        result("value-vlep", "accuracy", 58.0, engine="model:other st trained on tvqa"),
+        result("value-vlep", "accuracy", 59.0, engine="model:other trained on songs"),
+        result("value-yc2r", "aver", 9.0, engine="model:other"),
+        result("value-vlep", "accuracy", 12.0, engine=None),
+    ]
+    found = table(value_tables(results), "VALUE, table 5: transfer, questions")
+    rows = {row[0].text: [cell.number for cell in row[1:]] for row in found.rows}
+    assert rows["trained on TVQA: model:hero st"] == [70.0, None, 56.0, 55.0]
+    assert rows["trained on How2QA: model:hero st"] == [None, 71.0, None, 57.0]
+    assert rows["trained on TVQA: model:other st"] == [None, None, None, 58.0]
+    assert rows["model:hero st"] == [70.0, 71.0, None, None]
+    assert rows["own predictions"] == [None, None, None, 12.0]
+    assert "model:other" not in rows, "it answers no questions"
+    assert not any("songs" in name for name in rows)
+    names = [row[0].text for row in found.rows]
+    place = names.index("trained on TVQA")
+    assert names[place + 1 : place + 3] == ["trained on TVQA: model:hero st", "trained on TVQA: model:other st"]
+
+
+def test_the_best_of_table_5_is_the_best_of_all_its_rows() -> None:
+    found = table(value_tables([result("value-vlep", "accuracy", 58.8, engine="mine")]), "VALUE, table 5: transfer, questions")
+    assert [row[0].text for row in found.rows if row[-1].is_best] == ["mine"]
+    found = table(value_tables([result("value-vlep", "accuracy", 58.7, engine="mine")]), "VALUE, table 5: transfer, questions")
+    assert [row[0].text for row in found.rows if row[-1].is_best] == ["trained on VLEP"]
+
+
+def test_recalls_that_are_not_printed_are_none_and_not_0() -> None:
+    row = DetailedRow(
+        "val", "", "AT", {("tvr", "r1"): 0.0, ("tvr", "r5"): 3.0, ("yc2r", "r1"): 1.0, ("yc2r", "r5"): 2.0, ("yc2r", "r10"): 4.0}
+    )
+    assert row.average_recall("tvr") is None
+    assert row.average_recall("how2r") is None
+    assert row.average_recall("yc2r") == 2.33
+    assert {row.split for row in detailed_rows()} == {"val", "test"}
+    gaps = [row for row in detailed_rows() if ("yc2c", "cider") not in row.values]
+    assert gaps, "of the captions of val those of TVC alone are printed"
+    places = [(dataset.key, name) for dataset in DETAILED for name in (OF_RETRIEVAL if dataset.category == "retrieval" else OF_CAPTIONS)]
+    cells = [
+        cell.text for cell in table(value_tables([result("value-tvc", "cider-d", 1.0)]), "VALUE, table 13: recalls and captions, v").rows[0]
+    ]
+    assert [text == "–" for text in cells[1:]] == [place not in detailed_rows()[0].values for place in places]
+
+
+def test_a_printed_average_may_be_off_by_rounding() -> None:
+    average = printed_averages()[0]
+    recalls = [average.row.values[average.key, name] for name in OF_RETRIEVAL]
+    mean = sum(recalls) / 3
+    for off, expected in ((0.0, False), (0.01, False), (-0.01, False), (0.0102, True), (-0.0102, True)):
+        summary = replace(average.summary, scores={**average.summary.scores, average.key: mean + off})
+        assert replace(average, summary=summary).is_misprinted is expected
+
+
+def test_rows_of_table_13_belong_to_those_of_the_summaries() -> None:
+    """Printed averages are near those of the recalls; another row would be far from them."""
+    for one in printed_averages():
+        assert abs(one.row.average_recall(one.key) - one.printed) < 1
+    pairs = {(one.row.split, one.row.label, one.summary.table, one.summary.label) for one in printed_averages()}
+    assert len(pairs) == len({(split, label) for split, label, _, _ in pairs}) == 24
+    assert {table for split, _, table, _ in pairs if split == "val"} == {"12"}
+    assert {table for split, _, table, _ in pairs if split == "test"} == {"6", "11"}
+
+
+def test_own_captions_have_all_their_scores_in_table_13_of_both_splits() -> None:
+    values = {"bleu-4": 11.0, "rouge-l-coco": 12.0, "meteor": 13.0, "cider-d": 14.0}
+    one = result("value-yc2c", "cider-d", 14.0, engine="mine")
+    score = one.metrics["cider-d"]
+    metrics = {name: score.model_copy(update={"value": value}) for name, value in values.items()}
+    other = result("value-tvqa", "accuracy", 1.0, engine="asked")
+    nothing = result("value-tvr", "vr-r1", 1.0, engine="nothing")
+    for split in ("validation", "test"):
+        tables = value_tables([one.model_copy(update={"metrics": metrics}), other, nothing])
+        found = table(tables, f"VALUE, table 13: recalls and captions, {split}")
+        assert [row[0].text for row in found.rows][-1] == "mine", "models without one of its figures are no row"
+        own = {column: cell.text for column, cell in zip(found.columns, found.rows[-1], strict=True)}
+        assert [own[f"YC2C {name}"] for name in ("B@4", "R", "M", "C")] == ["11.00", "12.00", "13.00", "14.00"]
+        assert own["TVC C"] == own["YC2R R@1"] == "–"
+
+
+def test_the_best_of_table_11_is_a_model() -> None:
+    everything = [result(one.name, one.target, 95.0) for one in DATASETS]
+    for number in ("3", "11"):
+        found = table(value_tables(everything), f"VALUE, table {number}:")
+        assert [cell.is_best for cell in found.rows[-1][1:]].count(True) >= 11
+        assert all(sum(row[column].is_best for row in found.rows) == 1 for column in range(1, 13))

@@ -170,3 +170,97 @@ def test_subtitles_are_shown_with_their_times(tmp_path: Path) -> None:
     assert "first" not in task.request(sample, None).text, "it is said before the moment"
     with pytest.raises(UsageError, match="fiber has no subtitles"):
         make_samples(load_task("fiber"), SampleSource(paths=("x",), settings=settings))
+
+
+def asked(key: str, folder: Path, row: dict[str, object], *said: tuple[float, float, str], of: str = "v") -> str:
+    """Return the request about one row whose video has these sentences."""
+    sentences = [{"text": text, "start": start, "end": end} for start, end, text in said]
+    subtitles = write_lines(folder / "s.jsonl", [{"vid_name": of, "sub": sentences}])
+    annotations = write_lines(folder / "a.jsonl", [row])
+    task = ValueTask(key)
+    (sample,) = task.samples(SampleSource(paths=(str(annotations),), settings=SampleSettings(subtitles=subtitles)))
+    return task.request(sample, None).text
+
+
+def test_what_is_said_over_an_end_of_the_moment_is_shown(tmp_path: Path) -> None:
+    clip = {"vid_name": "v", "clip_id": 1, "ts": [10.0, 20.0], "descs": [{"desc": "x"}]}
+    said = [(8, 9.9, "early"), (9, 10, "into"), (5, 30, "over"), (12, 13, "inside"), (20, 21, "on"), (20.1, 22, "late")]
+    text = asked("tvc", tmp_path, clip, *said)
+    assert [word for _, _, word in said if word in text.split("\n")[-1] or f": {word}" in text] == ["into", "over", "inside", "on"]
+
+
+def test_a_clip_that_is_cut_has_subtitles_of_its_own(tmp_path: Path) -> None:
+    row = {"clip_id": 1, "vid_name": "ab_c_3", "ts": [100, 110], "descs": [{"desc": "x"}]}
+    assert ": hello" in asked("yc2c", tmp_path, {**row, "ts": None}, (0, 1, "hello"), of="ab_c_3")
+    assert ": hello" not in asked("yc2c", tmp_path, {**row, "ts": None}, (0, 1, "hello"), of="ab_c")
+
+
+def test_a_question_about_a_silent_video_says_nothing_of_subtitles(tmp_path: Path) -> None:
+    question = {"qid": 5, "q": "Who?", **{f"a{i}": f"name {i}" for i in range(5)}, "answer_idx": 3, "vid_name": "v"}
+    assert "what is said" not in asked("tvqa", tmp_path, question, (0, 1, "hello"), of="other")
+
+
+def test_options_are_numbered_from_0_in_their_order_and_the_right_one_is_not_told(tmp_path: Path) -> None:
+    question = {"qid": 5, "q": "Who?", **{f"a{i}": f"name {9 - i}" for i in range(5)}, "answer_idx": 3, "vid_name": "v"}
+    task, (sample,) = read("tvqa", write_lines(tmp_path / "a.jsonl", [question]))
+    text = task.request(sample, None).text
+    assert "\n".join(f"{number}: name {9 - number}" for number in range(5)) in text
+    assert text == task.request(sample.model_copy(update={"reference": None}), None).text
+    caption, (clip,) = read(
+        "tvc", write_lines(tmp_path / "b.jsonl", [{"vid_name": "v", "clip_id": 1, "descs": [{"desc": "secret words"}]}])
+    )
+    assert "secret" not in caption.request(clip, None).text
+    with pytest.raises(UsageError, match="value-tvqa has one prompt"):
+        task.request(sample, None, variant=2)
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("4", 4),
+        ("5", None),
+        ("9", None),
+        ("(3)", 3),
+        ("3)", 3),
+        ("2:", 2),
+        ("-1", None),
+        ("01", None),
+        ("1 or 2", None),
+        ("Option 1", None),
+    ],
+)
+def test_a_number_beyond_the_options_is_no_answer(tmp_path: Path, answer: str, value: int | None) -> None:
+    question = {"qid": 5, "q": "Who?", **{f"a{i}": f"name {i}" for i in range(5)}, "answer_idx": 3, "vid_name": "v"}
+    task, (sample,) = read("tvqa", write_lines(tmp_path / "a.jsonl", [question]))
+    found = task.parse(sample, answer)
+    assert (found.value, found.status, found.raw) == (value, "ok" if value is not None else "unparsed", answer)
+    assert found.reason == (None if value is not None else "no number of an option alone")
+
+
+def test_a_caption_is_one_line_and_an_empty_one_is_none(tmp_path: Path) -> None:
+    task, (sample,) = read("tvc", write_lines(tmp_path / "a.jsonl", [{"vid_name": "v", "clip_id": 1, "descs": [{"desc": "x"}]}]))
+    assert task.parse(sample, " A dog\nruns. ").value == "A dog runs."
+    assert task.parse(sample, " \n ").status == "unparsed"
+    assert task.parse(sample, "3").value == "3"
+    retrieval, (query,) = read("tvr", write_lines(tmp_path / "b.jsonl", [{"desc_id": 1, "desc": "a dog"}]))
+    assert retrieval.parse(query, "a dog").value is None
+
+
+def test_the_longest_option_has_most_words_and_is_the_first_of_equal_ones(tmp_path: Path) -> None:
+    texts = ["one two", "incomprehensibilities", "a b c", "d e f", "x"]
+    row = {"qid": 5, "q": "Who?", **{f"a{place}": text for place, text in enumerate(texts)}, "answer_idx": 4, "vid_name": "v"}
+    _, samples = read("tvqa", write_lines(tmp_path / "a.jsonl", [row]))
+    assert [one.value for one in longest_option(lambda: iter(samples), 0)] == [2]
+    assert [one.value for one in first_option(lambda: iter(samples), 0)] == [0]
+
+
+def test_samples_of_all_files_are_read_and_numbers_are_those_of_the_split(tmp_path: Path) -> None:
+    first, second = (write_lines(tmp_path / f"{key}.jsonl", [{"desc_id": key, "desc": "a dog", "vid_name": "park"}]) for key in (1, 2))
+    index = write_json(tmp_path / "i.json", {"val": {"park": [60, 7]}, "test": {"field": [60, 7]}})
+    for split, name in (("val", "park"), ("test", "field"), (None, "field")):
+        task = ValueTask("yc2r")
+        samples = list(task.samples(SampleSource(paths=(str(first), str(second)), settings=SampleSettings(split=split), video_index=index)))
+        assert [one.id for one in samples] == ["1", "2"]
+        rows = [{"desc_id": key, "predictions": [7]} for key in (1, 2)]
+        found = list(task.read_predictions(write_json(tmp_path / "p.json", {"VR": rows}), samples))
+        assert {one.value.vr for one in found if isinstance(one.value, Found)} == {(name,)}

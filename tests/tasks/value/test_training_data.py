@@ -126,9 +126,111 @@ def test_each_fault_of_the_inputs_is_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written", "span"),
-    [("36.58-58.52", (36.58, 58.52)), ([1, 2.5], (1.0, 2.5)), ("NaN-NaN", None), ("5-2", None), ("x", None), (None, None)],
+    [
+        ("36.58-58.52", (36.58, 58.52)),
+        ([1, 2.5], (1.0, 2.5)),
+        ("NaN-NaN", None),
+        ("5-2", None),
+        ("x", None),
+        (None, None),
+        ([0, 0], (0.0, 0.0)),
+        ([2, 2], (2.0, 2.0)),
+        ("3-3", (3.0, 3.0)),
+        ([-1, 2], None),
+        ([1, 2, 3], None),
+        ([True, 2], None),
+        ([1, float("inf")], None),
+        (" 1-2 ", (1.0, 2.0)),
+        ("1-2x", None),
+    ],
 )
 def test_an_interval_is_a_pair_or_a_text_as_published(written: object, span: tuple[float, float] | None) -> None:
     from vip.tasks.value.training_data import _shown_at
 
     assert _shown_at({"ts": written}) == span
+
+
+def test_a_clip_without_captions_teaches_nothing(tmp_path: Path) -> None:
+    told = {"clip_id": 1, "vid_name": "park", "ts": [3.0, 6.0], "descs": [{"desc": "one"}]}
+    with pytest.raises(InputError, match=r'"2" has no answer, and the model learns from it'):
+        train(tmp_path, "tvc", told, {"clip_id": 2, "vid_name": "park", "ts": [3.0, 6.0]})
+    with pytest.raises(InputError, match=r'"2" has no answer, and the model learns from it'):
+        train(tmp_path, "tvr", query(1), {"desc_id": 2, "desc": "a dog"})
+
+
+def test_an_answer_of_index_0_is_one(tmp_path: Path) -> None:
+    rows = [{"example_id": str(answer), "statement": "it rains", "answer": answer, "vid_name": "park"} for answer in (0, 1)]
+    assert [one.answer for one in train(tmp_path, "violin", *rows)] == [0, 1]
+
+
+def test_clips_of_a_video_are_read_by_their_own_names(tmp_path: Path) -> None:
+    row = {"clip_id": 5, "vid_name": "ab_c_3", "ts": [3.0, 6.0], "descs": [{"desc": "cut"}]}
+    (one,) = train(tmp_path, "yc2c", row)
+    assert (one.video, one.span_s) == ("ab_c_3", None)
+
+
+def test_a_file_of_its_own_comes_before_that_of_the_queries(tmp_path: Path) -> None:
+    write_lines(tmp_path / "yc2r_train_release.jsonl", [{"desc_id": 1, "desc": "a query", "vid_name": "ab_1", "duration": 9}])
+    assert [one.texts for one in read_train(tmp_path, BY_KEY["yc2c"])] == [(("a query",),)]
+    (one,) = train(tmp_path, "yc2c", {"clip_id": 5, "vid_name": "ab_3", "ts": [3.0, 6.0], "descs": [{"desc": "a caption"}]})
+    assert one.texts == (("a caption",),)
+    write_lines(tmp_path / "tvr_train_release.jsonl", [query(1)])
+    with pytest.raises(InputError, match="no annotations of value-tvc"):
+        read_train(tmp_path, BY_KEY["tvc"])
+
+
+def test_a_moment_of_a_query_that_became_a_caption_is_none() -> None:
+    from vip.baselines.value.data import Example
+    from vip.tasks.value.training_data import _as_caption
+
+    moment = Example("1", "retrieval", "v", (("a dog",),), span_s=(1.0, 2.0))
+    assert (_as_caption(moment).kind, _as_caption(moment).span_s) == ("captioning", None)
+    caption = Example("1", "captioning", "v", (("a dog",),), span_s=(1.0, 2.0))
+    assert _as_caption(caption) is caption
+
+
+def test_channels_have_the_frames_that_all_columns_have(tmp_path: Path) -> None:
+    for name, count in (("a", 3), ("b", 5), ("c", 4)):
+        write_npz(tmp_path / name / "park.npz", count, 1, value=float(count))
+    columns = [tmp_path / name for name in ("b", "a", "c")]
+    assert ChannelReader(columns, None).read("park", "tv").features.tolist() == [[5.0, 3.0, 4.0]] * 3
+
+
+def test_the_folder_of_a_source_comes_first_and_each_column_is_checked(tmp_path: Path) -> None:
+    write_npz(tmp_path / "a/park.npz", 2, 1, value=1.0)
+    write_npz(tmp_path / "a/tv/park.npz", 2, 1, value=2.0)
+    write_npz(tmp_path / "b/park.npz", 2, 1, value=3.0)
+    write_npz(tmp_path / "a/street.npz", 2, 1, value=4.0)
+    reader = ChannelReader([tmp_path / "a", tmp_path / "b"], None)
+    assert reader.read("park", "tv").features.tolist() == [[2.0, 3.0]] * 2
+    assert reader.of_source("how2")("park").features.tolist() == [[1.0, 3.0]] * 2
+    reader.check(["park"], "tv")
+    with pytest.raises(InputError, match=r"/b has no features of 1 of 2 videos, such as street"):
+        reader.check(["street", "park", "street"], "tv")
+
+
+def test_videos_of_a_file_of_subtitles_are_those_with_all_their_features(tmp_path: Path) -> None:
+    for name in ("a/street", "a/park", "a/field", "b/park", "b/street", "b/hill"):
+        write_npz(tmp_path / f"{name}.npz", 2, 1)
+    path = write_lines(tmp_path / "s.jsonl", [{"vid_name": name, "sub": []} for name in ("street", "park", "field", "hill")])
+    assert ChannelReader([tmp_path / "a", tmp_path / "b"], path).videos() == ["park", "street"]
+    assert ChannelReader([tmp_path / "a"], path).videos() == ["field", "park", "street"]
+
+
+def test_subtitles_are_those_of_the_source(tmp_path: Path) -> None:
+    write_npz(tmp_path / "park.npz", 4, 1)
+    for source in ("tv", "how2"):
+        said = [{"text": f"in {source}", "start": 0, "end": 1}]
+        write_lines(tmp_path / f"{source}_subtitles.jsonl", [{"vid_name": "park", "sub": said}])
+    reader = ChannelReader([tmp_path], tmp_path)
+    assert [reader.read("park", source).sentences[0].text for source in ("tv", "how2", "tv")] == ["in tv", "in how2", "in tv"]
+    assert reader.read("park", "tv").frames == (range(1),)
+
+
+def test_feature_maps_in_hdf5_are_means_over_their_places(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file.create_dataset("ids", data=["park"], dtype=h5py.string_dtype())
+        file["feat"] = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 2, 2)
+    found = ChannelReader([tmp_path / "f.h5"], None).read("park", "tv").features
+    assert found.tolist() == [[1.5, 5.5, 9.5], [13.5, 17.5, 21.5]]

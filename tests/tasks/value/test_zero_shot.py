@@ -21,6 +21,8 @@ from vip.tasks.value.zero_shot import (
     decision_score,
     find_moments,
     make_corpus,
+    pool_frames,
+    pool_sentences,
     queries_of,
     rank_videos,
     rank_windows,
@@ -195,3 +197,77 @@ def test_what_cannot_be_predicted_is_one_sentence(clip: str, features: Path, tmp
     outside = write_lines(tmp_path / "o.jsonl", [query(1, "../park")])
     with pytest.raises(InputError, match="is no name of a video"):
         run("value-tvr", out, options(clip, outside, features=features))
+
+
+def test_a_window_longer_than_the_video_ends_with_it() -> None:
+    frames = np.stack([X, Y, X])
+    assert rank_windows(frames, X, 3) == [(0.0, 4.5, pytest.approx(2 / 3))]
+    assert rank_windows(frames, X, 4) == rank_windows(frames, X, 3)
+    assert [one[:2] for one in rank_windows(frames, X, 1)] == [(0.0, 1.5), (3.0, 4.5), (1.5, 3.0)], "of equal ones the first"
+
+
+def test_of_equal_videos_the_first_is_better_and_a_hundred_are_named() -> None:
+    corpus = make_corpus([str(place) for place in range(120)], [np.stack([X if place % 2 else Y]) for place in range(120)], None)
+    (ranked,) = rank_videos(corpus, np.stack([X]))
+    assert ranked.tolist() == [*range(1, 120, 2), *range(0, 80, 2)]
+
+
+def test_each_query_has_its_own_ranking_beyond_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.value.zero_shot.QUERIES_AT_ONCE", 2)
+    corpus = make_corpus("ab", [np.stack([X]), np.stack([Y])], None)
+    queries = np.stack([X, Y, Y, X, Y])
+    assert [int(row[0]) for row in rank_videos(corpus, queries)] == [0, 1, 1, 0, 1]
+
+
+def test_frames_of_any_length_weigh_the_same_and_one_of_none_is_none() -> None:
+    long = np.array([[100.0, 0.0], [0.0, 1.0]], np.float32)
+    assert np.allclose(pool_frames(long), [0.5**0.5, 0.5**0.5])
+    assert pool_frames(np.array([[0.0, 0.0], [0.0, 2.0]], np.float32)).tolist() == [0.0, 1.0]
+    assert pool_frames(np.zeros((2, 2), np.float32)).tolist() == [0.0, 0.0]
+    assert np.allclose(pool_sentences(np.array([[3.0, -1.0], [-5.0, 4.0]], np.float32)), [0.6, 0.8])
+    only_said = make_corpus("ab", None, [np.stack([X]), np.stack([Y])])
+    assert only_said.similarity(np.stack([Y])).tolist() == [[0.0, 1.0]]
+    assert only_said.similarity_to(np.stack([Y, X]), 1).tolist() == [1.0, 0.0]
+    with pytest.raises(ValueError, match="moments need the frames"):
+        find_moments(only_said, X, [0], None, 1)
+    with pytest.raises(ValueError, match="needs frames or subtitles"):
+        make_corpus("ab", None, None)
+
+
+def test_the_right_video_has_up_to_a_hundred_windows() -> None:
+    frames = np.stack([X] * 150)
+    found = find_moments(make_corpus("ab", [frames, frames], None), X, [1, 0], 0, 10)
+    assert found.vcmr is not None
+    assert found.svmr is not None
+    assert (len(found.svmr.videos), len(found.vcmr.videos)) == (100, 2)
+    assert found.svmr.starts_s[:3] == (0.0, 1.5, 3.0)
+    assert found.svmr.ends_s[0] == 15.0
+    assert found.vcmr.videos == found.vr == ("b", "a")
+
+
+def test_the_second_event_is_chosen_where_it_is_more_alike() -> None:
+    assert decision_score(np.array([0.75, 0.25])) == -0.5
+    assert decision_score(np.array([0.25, 0.25])) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "answers", "value", "accuracy"),
+    [
+        ([0.0, 1.0], [0, 1], 0.5, 1.0),
+        ([1.0, 0.0], [1, 0], 0.5, 1.0),
+        ([0.0, 1.0], [1, 1], -0.5, 1.0),
+        ([0.0, 1.0], [0, 0], 1.5, 1.0),
+        ([0.0, 2.0], [1, 0], -0.5, 0.5),
+        ([0.5, 0.5, 0.5], [1, 0, 0], 1.0, 2 / 3),
+        ([0.0, 1.0, 1.0, 4.0], [0, 0, 1, 1], 0.5, 0.75),
+    ],
+)
+def test_a_threshold_by_hand(scores: list[float], answers: list[int], value: float, accuracy: float) -> None:
+    tuned = tune_threshold(scores, answers)
+    assert (tuned.value, tuned.accuracy, tuned.samples) == (value, pytest.approx(accuracy), len(scores))
+
+
+def test_between_two_floats_the_threshold_is_the_upper_one() -> None:
+    for low in (1.0, 1.0 + 2**-52):
+        above = float(np.nextafter(low, 2.0))
+        assert tune_threshold([low, above], [0, 1]).value == above

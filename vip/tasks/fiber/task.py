@@ -146,7 +146,7 @@ class Fiber:
 
     def parse(self, sample: Sample, answer: str) -> Prediction:
         """Read one phrase on one line. A sentence with the blank, several lines or too many words are unparsed."""
-        phrase = answer.strip().strip("\"'“”‘’").rstrip(".").strip()
+        phrase = answer.strip().rstrip(".").strip("\"'“”‘’").rstrip(".").strip()
         problem = None
         if not phrase or "\n" in phrase:
             problem = "no phrase on one line"

@@ -166,7 +166,7 @@ class DecisionThreshold:
 def tune_threshold(scores: Sequence[float], answers: Sequence[int]) -> DecisionThreshold:
     """Return the threshold with the most right answers, found exactly; of equal ones the smallest.
 
-    Between two neighbouring scores it lies in the middle; below and above all, one step outside.
+    Between two neighbouring scores it lies in the middle; below all and above all, half outside.
 
     Args:
         answers: 0 or 1.
