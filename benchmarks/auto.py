@@ -61,7 +61,7 @@ class Result:
         return f"| {self.kind} | {self.pictures} | {self.keyframes} | {ratio:.2f} | {shown:.2f} | {offered:.2f} | {self.candidates} |"
 
     def missed(self) -> str | None:
-        if self.kind in COUNTED and abs(self.keyframes / self.pictures - 1) > OFF_BY:
+        if self.kind in COUNTED and abs(self.keyframes - self.pictures) > OFF_BY * self.pictures:
             return f"{self.kind}: {self.keyframes} keyframes for {self.pictures} pictures"
         if self.kind in COUNTED and self.shown < self.pictures:
             return f"{self.kind}: {self.shown} of {self.pictures} pictures are shown"

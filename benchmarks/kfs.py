@@ -28,7 +28,6 @@ from scores import evenly_spaced
 
 import vip
 from vip.errors import VipError
-from vip.report.measures import extracted_span
 
 COLUMNS = ["id", "segment_id", "scene_id", "start", "end"]
 TIME = re.compile(r"(?:(\d+):(?=\d\d:))?(\d+):(\d\d(?:\.\d+)?)")  # h:mm:ss or m:ss
@@ -110,7 +109,7 @@ def read_runs(folder: Path, samples: Mapping[str, Any]) -> tuple[Times, Times]:
         folder: holds a run folder ID or ID.vip for each sample; samples without one are left out.
 
     Raises:
-        FormError: there is no run of any sample, or one is damaged or unfinished.
+        FormError: there is no run of any sample, or one is damaged, unfinished or of a part of its video.
     """
     chosen: Times = {}
     even: Times = {}
@@ -125,9 +124,11 @@ def read_runs(folder: Path, samples: Mapping[str, Any]) -> tuple[Times, Times]:
             raise FormError(str(exc)) from exc
         if manifest is None or not times_s:
             raise FormError(f"{path} is no run on a video.")
-        begin_s, (start_s, end_s) = manifest.video.start_time_s, extracted_span(manifest)
+        if any(manifest.settings.get(end) is not None for end in ("start", "end")):
+            raise FormError(f"{path} is a run on a part of a video, and scenes are of the whole. Extract without --start and --end.")
+        begin_s, end_s = manifest.video.start_time_s, manifest.video.end_time_s
         chosen[name] = [time_s - begin_s for time_s in times_s]
-        even[name] = [start_s - begin_s + time_s for time_s in evenly_spaced(end_s - start_s, len(times_s))]
+        even[name] = evenly_spaced(end_s - begin_s, len(times_s))
     if not chosen:
         raise FormError(f"{folder} holds no run of a sample. Make one by: vip extract VIDEO -o {folder / next(iter(samples))}{RUN}")
     return chosen, even

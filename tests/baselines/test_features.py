@@ -44,7 +44,8 @@ def test_feature_maps_are_read_as_they_are(tmp_path: Path) -> None:
 def test_several_files_are_one_store(tmp_path: Path) -> None:
     paths = [write_features(tmp_path / f"{name}.h5", FEATS + n, [f"{name}{i}" for i in range(3)]) for n, name in enumerate("xy")]
     store = FeatureStore(paths)
-    np.testing.assert_array_equal(store.read(["y1", "x0", "y1"]), np.stack([FEATS[1] + 1, FEATS[0], FEATS[1] + 1]))
+    asked = ["y2", "x1", "y0", "x0", "y2"]
+    np.testing.assert_array_equal(store.read(asked), np.stack([FEATS[int(name[1])] + "xy".index(name[0]) for name in asked]))
 
 
 def test_a_packed_file_is_read_too(tmp_path: Path) -> None:

@@ -75,6 +75,14 @@ def test_what_sets_nothing_is_refused(text: str) -> None:
         parse_assignments([text])
 
 
+def test_a_value_may_hold_the_sign_that_sets_it() -> None:
+    assert parse_assignments(['words.kind = "bert"', "model.note=a=b", "training.epochs=3"]) == {
+        "words": {"kind": "bert"},
+        "model": {"note": "a=b"},
+        "training": {"epochs": 3},
+    }
+
+
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path) -> None:
     (tmp_path / "bad.toml").write_text("[model\n")
     (tmp_path / "deep.toml").write_text(f"a = {'[' * 500}{']' * 500}")

@@ -13,7 +13,7 @@ pytest.importorskip("lightning")
 import torch
 
 from vip.baselines.learner import Learner
-from vip.baselines.training import Plateau, TrainingLoop
+from vip.baselines.training import LinearDecay, Plateau, TrainingLoop, make_loader, train
 from vip.protocols import SilentObserver
 
 
@@ -47,6 +47,14 @@ def loop_over(folder: Path, scores: list[float], *, patience: int = 1) -> Traini
     return loop
 
 
+def made(folder: Path, *, epochs: int = 3, seed: int = 1) -> TrainingLoop:
+    """Return a loop before its first epoch."""
+    settings = SimpleNamespace(epochs=epochs, seed=seed, best_by="accuracy")
+    loop = TrainingLoop(Constant(), settings, Plateau(factor=0.5, patience=1), 0.1, folder, SilentObserver(), 1)
+    loop._trainer = SimpleNamespace(is_global_zero=True, current_epoch=0, global_rank=0)  # type: ignore[assignment]
+    return loop
+
+
 def kept(folder: Path) -> float:
     from safetensors.torch import load_file
 
@@ -75,3 +83,69 @@ def test_a_training_goes_on_with_what_was_best_before(tmp_path: Path) -> None:
     other = loop_over(tmp_path, [])
     other.on_load_checkpoint(checkpoint)
     assert [(row.epoch, row.score, row.is_best) for row in other.rows] == [(1, 0.3, True), (2, 0.2, False)]
+
+
+def test_each_epoch_begins_with_random_numbers_of_the_seed_and_its_own_number(tmp_path: Path) -> None:
+    def drawn(seed: int, epoch: int) -> list[float]:
+        loop = made(tmp_path, seed=seed)
+        loop.trainer.current_epoch = epoch
+        with torch.random.fork_rng():
+            loop.on_train_epoch_start()
+            return torch.rand(4).tolist()
+
+    assert drawn(1, 0) == drawn(1, 0)
+    assert len({tuple(drawn(seed, epoch)) for seed in (1, 2) for epoch in (0, 1, 2)}) == 6
+
+
+def test_a_validation_counts_no_score_of_an_earlier_one(tmp_path: Path) -> None:
+    loop = made(tmp_path)
+    loop.learner.scores = lambda batch: [batch]  # type: ignore[assignment]
+    for score in (0.0, 1.0):
+        loop.on_validation_epoch_start()
+        loop.validation_step(score, 0)
+    assert loop._scores == [1.0]
+
+
+class Numbers:
+    """A batch that can go to a device."""
+
+    def to(self, device: torch.device) -> Numbers:
+        return self
+
+
+class Rated(Constant):
+    """Scores by the epoch, and notes in which mode it is asked."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.modes: list[tuple[str, bool]] = []
+
+    def loss(self, batch: Any) -> torch.Tensor:
+        self.modes.append(("loss", self.training))
+        return self.number.sum()
+
+    def scores(self, batch: Any) -> list[float]:
+        self.modes.append(("scores", self.training))
+        return [0.5]
+
+
+@pytest.mark.parametrize("each", ["step", "epoch"])
+def test_a_rate_that_decays_is_whole_behind_the_warm_up_and_nothing_at_the_end(each: Any, tmp_path: Path) -> None:
+    """The rows have the rate that the next epoch begins with."""
+    from vip.baselines.training import Machine
+
+    learner = Rated()
+    with torch.random.fork_rng():
+        rows = train(
+            learner,
+            make_loader([0] * 8, lambda items: Numbers(), batch=2),
+            make_loader([0], lambda items: Numbers(), batch=2),
+            settings=SimpleNamespace(epochs=3, seed=1, best_by="accuracy"),
+            schedule=LinearDecay(warmup_epochs=1, weight_decay=0.0, each=each),
+            learning_rate=0.1,
+            folder=tmp_path,
+            machine=Machine(device="cpu"),
+            observer=SilentObserver(),
+        )
+    assert [row.learning_rate for row in rows] == pytest.approx([0.1, 0.05, 0.0])
+    assert learner.modes == 3 * [*4 * [("loss", True)], ("scores", False)]

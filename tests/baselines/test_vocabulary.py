@@ -18,6 +18,7 @@ from vip.baselines.vocabulary import (
     UNKNOWN,
     WordVocabulary,
     build_vocabulary,
+    draw_vectors,
     read_glove,
     read_vocabulary,
     tokenize,
@@ -84,6 +85,15 @@ def test_words_begin_with_glove_and_the_others_with_random_vectors(tmp_path: Pat
     assert not vectors[PAD].any()
     assert vectors[5].any()
     np.testing.assert_array_equal(vectors, read_glove(path, WORDS, 3, seed=5)[0])
+    assert (vectors[5] != read_glove(path, WORDS, 3, seed=6)[0][5]).all()
+
+
+def test_random_vectors_are_those_of_their_seed_and_padding_is_zero() -> None:
+    first, again, other = (draw_vectors(WORDS, 200, seed=seed) for seed in (1, 1, 2))
+    np.testing.assert_array_equal(first, again)
+    assert (first[PAD + 1 :] != other[PAD + 1 :]).all()
+    assert not first[PAD].any()
+    assert first[PAD + 1 :].std() == pytest.approx(0.4, rel=0.1)
 
 
 def test_vectors_that_do_not_fit_are_refused(tmp_path: Path) -> None:

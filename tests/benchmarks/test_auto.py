@@ -19,6 +19,8 @@ def test_seeds_are_a_range_or_one() -> None:
     [
         ("people", 10, 10, None),
         ("people", 12, 10, "people: 12 keyframes for 10 pictures"),
+        ("people", 8, 8, "people: 8 keyframes for 10 pictures"),
+        ("people", 11, 10, None),
         ("people", 10, 9, "people: 9 of 10 pictures are shown"),
         ("noise", 20, 5, None),
     ],

@@ -14,7 +14,7 @@ import pytest
 from kfs_scores import KfsScore, score, summary
 from published import FormError
 
-from tests.clips import scene
+from tests.clips import clip, scene
 from tests.media import write as write_video
 from vip.config import ExtractSettings
 from vip.pipeline import extract
@@ -96,6 +96,7 @@ def test_rows_of_one_scene_are_its_stretches_and_the_last_second_is_inside(tmp_p
         (HEAD + "a,0,,0:01,0:02\n", "line 2: expected a value for each of id"),
         (HEAD + "a,0,0,12,0:13\n", 'line 2: expected a time such as 0:04:15 or 4:15, but found "12".'),
         (HEAD + "a,0,0,0:01,0:61\n", 'line 2: expected a time such as 0:04:15 or 4:15, but found "0:61".'),
+        (HEAD + "a,0,0,0:01,0:60\n", 'line 2: expected a time such as 0:04:15 or 4:15, but found "0:60".'),
         (HEAD + "a,0,0,0:01,1:60:01\n", 'line 2: expected a time such as 0:04:15 or 4:15, but found "1:60:01".'),
         (HEAD + "a,0,0,0:01,0:02\na,1,1,0:09,0:08\n", "line 3: the scene ends at 0:08, before it begins at 0:09."),
     ],
@@ -167,6 +168,16 @@ def test_runs_of_vip_stand_beside_as_many_evenly_spaced_frames(tmp_path: Path, c
     lines = capsys.readouterr().out.splitlines()
     assert lines[0] == "anno.csv, runs: 1 of 2 samples"
     assert [line.split()[0] for line in lines[2:]] == ["vip", "evenly"]
+
+
+@pytest.mark.parametrize("part", [{"start": 1.0}, {"end": 2.0}])
+def test_a_run_on_a_part_of_a_video_is_refused(part: dict[str, float], tmp_path: Path) -> None:
+    """Its times would be counted from the start of the part."""
+    video = clip(tmp_path / "v.mp4", range(3))
+    settings = ExtractSettings(keyframes=1, sampler="every:1s", pruner="none", embedder="classic", **part)
+    extract(video, out=tmp_path / "003-2.vip", settings=settings)
+    with pytest.raises(FormError, match=r"003-2\.vip is a run on a part of a video, and scenes are of the whole\. Extract without"):
+        kfs.read_runs(tmp_path, {"003-2": ()})
 
 
 def test_a_folder_without_runs_of_the_samples_names_the_command(tmp_path: Path) -> None:

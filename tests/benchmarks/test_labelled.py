@@ -56,6 +56,25 @@ def test_a_video_is_written_once_and_is_as_long_as_its_labels(tmp_path: Path) ->
         assert sum(1 for _ in container.decode(video=0)) == round(made.labels["duration_s"] * labelled.FPS)
 
 
+def test_a_video_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
+    (tmp_path / f"zoom-1-v{labelled.VERSION}.mp4").write_bytes(b"half")
+    made = labelled.build("zoom", 1, tmp_path)
+    spans = made.labels["spans"]
+    assert spans[0]["start_s"] == 0.0
+    assert [span["start_s"] for span in spans[1:]] == [span["end_s"] for span in spans[:-1]]
+    assert spans[-1]["end_s"] == made.labels["duration_s"]
+    assert made.video.stat().st_size > 1000
+
+
+def test_each_kind_has_chance_of_its_own() -> None:
+    assert len({Script(kind, 3).chance.random() for kind in KINDS}) == len(KINDS)
+
+
+def test_a_picture_that_comes_back_is_the_same_picture() -> None:
+    spans = [labelled.Span(picture=name, start_s=float(place), end_s=place + 1.0) for place, name in enumerate("aba")]
+    assert Labelled(Path("none"), labelled.Labels(kind="none", seed=0, duration_s=3.0, spans=spans)).distinct == 2
+
+
 def test_what_changes_is_labelled_as_nothing() -> None:
     spans = [labelled.Span(picture="a", start_s=0.0, end_s=1.0), labelled.Span(picture="b", start_s=1.5, end_s=2.0)]
     video = Labelled(Path("none"), labelled.Labels(kind="none", seed=0, duration_s=2.0, spans=spans))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-from measure import FailedError, in_turn, measure
+from measure import FailedError, Measured, _descendants, _summary, in_turn, measure
 
 HOLD = "import time; held = b'1' * 60_000_000; time.sleep(0.3)"
 BURN = "import time\nwhile time.process_time() < 0.3: pass"
@@ -22,6 +24,28 @@ def test_memory_of_the_measuring_program_does_not_count() -> None:
     ballast = np.ones(20_000_000)  # 160 MB
     assert measure([sys.executable, "-S", "-c", "pass"], watch=True).peak_mb < 40
     assert ballast.all()
+
+
+def test_processes_are_known_by_their_parents_whatever_they_are_called(tmp_path: Path) -> None:
+    odd = tmp_path / "a) S 1"
+    odd.symlink_to("/bin/cat")
+    with subprocess.Popen([odd], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        process.stdin.write(b"\n")
+        process.stdin.flush()
+        process.stdout.readline()  # it runs
+        assert process.pid in _descendants(os.getpid())
+        assert _descendants(process.pid) == []
+
+
+def test_without_watching_the_memory_is_that_of_the_largest_process() -> None:
+    assert measure([sys.executable, "-c", HOLD]).peak_mb > 57
+
+
+def test_seconds_are_medians_of_all_rounds_but_the_first_and_memory_is_the_most_of_any() -> None:
+    runs = [Measured(90, 90, 300), Measured(1, 20, 50), Measured(5, 10, 60), Measured(3, 30, 70)]
+    assert _summary(runs) == Measured(3, 20, 300)
 
 
 def test_cpu_seconds_of_children_count() -> None:

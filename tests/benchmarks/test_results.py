@@ -59,7 +59,10 @@ def test_a_small_mix_counts_for_the_choice_and_not_for_the_time() -> None:
 
 
 def test_growth_of_time_and_memory_is_held() -> None:
-    assert len(missed(mix(SYNC, VIP, MORE), growth=(GROWTH[0], GrowthRow(3600, 31, 30, 251, 10)))) == 3
+    late = GrowthRow(3600, 31, 30, 251, 10)
+    for between in ((), (GrowthRow(900, 5, 6, 141, 3),)):
+        names = missed(mix(SYNC, VIP, MORE), growth=(GROWTH[0], *between, late))
+        assert names == ["60 minutes: times the wall time of 5", "60 minutes: times the memory of 5", "60 minutes: memory, MB"]
 
 
 def test_what_was_not_measured_is_not_missed_and_says_so() -> None:

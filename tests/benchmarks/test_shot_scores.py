@@ -65,6 +65,11 @@ def test_of_equal_overlaps_the_more_precise_one_is_taken() -> None:
     assert match_by_overlap([Transition(10, 30), Transition(32, 40)], [Transition(0, 12), Transition(20, 38)]) == Counts(1, 1, 1)
 
 
+def test_of_equal_and_equally_precise_overlaps_the_earliest_is_taken() -> None:
+    # both predictions have 9 frames and share 4 with the first true one; the second true one shares frames with the later alone
+    assert match_by_overlap([Transition(10, 30), Transition(31, 45)], [Transition(5, 15), Transition(25, 35)]) == Counts(2, 0, 0)
+
+
 def test_cuts_match_only_cuts_and_up_to_five_frames_are_a_cut() -> None:
     truth = [Transition(10, 16), Transition(100, 107), *cuts(200)]  # 5 frames, 6 frames, 0 frames
     predicted = [*cuts(12), *cuts(103), Transition(195, 204)]

@@ -67,12 +67,12 @@ def test_autoshot_is_a_folder_or_the_pickle_of_its_authors(tmp_path: Path) -> No
 
 
 def test_clipshots_is_one_file_and_its_typing_errors_are_left_out_and_named(tmp_path: Path) -> None:
-    rows = [[275, 301], [466, 460], [606, 607], [607, 607], [8000, 8001]]
+    rows = [[606, 607], [466, 460], [275, 301], [607, 607], [6999, 7000]]
     videos = {"ANYoX7vtXt0.mp4": {"transitions": rows, "frame_num": 7000.0}, "b.mp4": {"transitions": [], "frame_num": 3}}
     found = read_truth("clipshots", write(tmp_path / "test.json", json.dumps(videos)))
     assert found["ANYoX7vtXt0.mp4"].transitions == (Transition(275, 301), Transition(606, 607))
     assert found["ANYoX7vtXt0.mp4"].frames == 7000
-    assert found["ANYoX7vtXt0.mp4"].notes == ("left out [466, 460], [607, 607], [8000, 8001]: no transition within 7000 frames",)
+    assert found["ANYoX7vtXt0.mp4"].notes == ("left out [466, 460], [607, 607], [6999, 7000]: no transition within 7000 frames",)
     assert found["b.mp4"] == Truth((), 3)
 
 
@@ -158,9 +158,15 @@ class Harmful:
         return Path.touch, (Path("harmed"),)
 
 
+class HarmfulNumpy:
+    def __reduce__(self) -> tuple[Any, ...]:
+        return np.savetxt, ("harmed", [1.0])
+
+
 @pytest.mark.parametrize(
     ("data", "fault"),
     [
+        (HarmfulNumpy(), "is no pickle of arrays (it asks for numpy.savetxt"),
         (Harmful(), "is no pickle of arrays (it asks for "),
         ({"1": Harmful()}, "is no pickle of arrays (it asks for "),
         ({"1": np.zeros((2, 3), int)}, "1: expected an array of whole numbers (shots, 2)."),

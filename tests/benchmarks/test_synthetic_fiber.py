@@ -49,6 +49,7 @@ def test_the_features_tell_the_label(folder: Path) -> None:
 
 def test_what_misses_its_goal_is_said() -> None:
     assert missed({"text": Result(0.42, 300, 1), "early-fusion": Result(0.9, 300, 1)}) == []
+    assert missed({"text": Result(0.2, 300, 1)}) == ["text has 20.0 %, not the majority (40 %)"]
     assert missed({"text": Result(0.6, 300, 1), "late-fusion": Result(0.89, 300, 1)}) == [
         "text has 60.0 %, not the majority (40 %)",
         "late-fusion has 89.0 %, not 90 %",

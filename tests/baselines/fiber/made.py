@@ -16,7 +16,7 @@ THINGS = ("a dog", "a cat", "a boy", "a girl")
 WIDTH = 8
 
 
-def write_t5(folder: Path, *, seed: int = 0, layers: int = 2) -> Path:
+def write_t5(folder: Path, *, seed: int = 0, layers: int = 2, dropout: float = 0.0) -> Path:
     """Write a T5 and its tokenizer, as save_pretrained() does."""
     import torch
     from tokenizers import Tokenizer, pre_tokenizers
@@ -42,7 +42,7 @@ def write_t5(folder: Path, *, seed: int = 0, layers: int = 2) -> Path:
         num_layers=layers,
         num_decoder_layers=layers,
         num_heads=4,
-        dropout_rate=0.0,
+        dropout_rate=dropout,
         pad_token_id=0,
         eos_token_id=1,
         decoder_start_token_id=0,

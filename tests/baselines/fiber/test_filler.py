@@ -85,6 +85,32 @@ def test_an_answer_does_not_depend_on_the_others_of_its_batch(
     torch.testing.assert_close(alone[0], beside[0], atol=1e-5, rtol=0)
 
 
+@pytest.mark.parametrize("model", MODELS[1:])
+def test_an_answer_does_not_depend_on_how_long_the_other_videos_are(t5: Path, tmp_path: Path, model: str) -> None:
+    one, other = make_items(2)
+    write_npy(tmp_path, [one], features=3)
+    features = FeatureFolder(write_npy(tmp_path, [other], features=7))
+    filler = make(t5, model)
+    alone = logits(filler, batch_of(filler, [one], features))
+    batch = batch_of(filler, [one, other], features)
+    assert batch.video_mask is not None
+    assert batch.video_mask.sum(dim=1).tolist() == [3, 7]
+    torch.testing.assert_close(logits(filler, batch)[0], alone[0], atol=1e-5, rtol=0)
+
+
+@pytest.mark.parametrize("model", MODELS[1:])
+def test_text_and_video_have_a_mark_each(t5: Path, items: list[BlankItem], features: FeatureFolder, model: str) -> None:
+    filler: Any = make(t5, model)
+    batch = batch_of(filler, items, features)
+    before = logits(filler, batch)
+    for mark in range(2):
+        with torch.no_grad():
+            filler.encoder.modalities[mark] += torch.linspace(-1, 1, 32)
+        after = logits(filler, batch)
+        assert not torch.allclose(after, before, atol=1e-4)
+        before = after
+
+
 @pytest.mark.parametrize("model", MODELS)
 def test_every_part_gets_a_gradient(t5: Path, items: list[BlankItem], features: FeatureFolder, model: str) -> None:
     filler = make(t5, model)

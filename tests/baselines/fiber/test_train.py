@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,6 +64,26 @@ class _StopsAtSecondEpoch(SilentObserver):
         if title.startswith("Epoch 2"):
             raise KeyboardInterrupt
         return super().track(title, total)
+
+
+def test_a_t5_learns_with_its_dropout_and_answers_without(tmp_path: Path, data: FillerData, monkeypatch: pytest.MonkeyPatch) -> None:
+    from vip.baselines.fiber.answer import fill_blanks, open_filler
+    from vip.baselines.fiber.filler import Filler
+
+    seen: dict[str, set[bool]] = {"loss": set(), "scores": set()}
+    for name in seen:
+        before = getattr(Filler, name)
+
+        def noted(self: Filler, batch: object, name: str = name, before: Any = before) -> Any:
+            seen[name] |= {self.t5.training, self.encoder.training}
+            return before(self, batch)
+
+        monkeypatch.setattr(Filler, name, noted)
+    t5 = f"t5:{write_t5(tmp_path / 't5', dropout=0.5)}"
+    train_filler(settings("early-fusion", "training.epochs=1"), data, t5, tmp_path / "run", observer=SilentObserver())
+    assert seen == {"loss": {True}, "scores": {False}}
+    once, again = (list(fill_blanks(open_filler(tmp_path / "run"), data.val, features=data.features)) for _ in range(2))
+    assert once == again
 
 
 def test_a_finished_training_is_not_begun_again(tmp_path: Path, t5: str, data: FillerData) -> None:

@@ -25,6 +25,15 @@ def test_a_chunk_is_a_sum_of_products_its_signed_root_and_its_direction() -> Non
     torch.testing.assert_close(fusion(first, second)[0], fusion.output(torch.cat(parts)))
 
 
+def test_dropout_is_on_both_projected_inputs() -> None:
+    torch.manual_seed(0)
+    fusion = BlockFusion(3, 3, 1, size=40, chunks=2, rank=2, dropout=0.5).train()
+    fusion(torch.randn(1, 3), torch.randn(1, 3)).sum().backward()
+    for projection in (fusion.first, fusion.second):
+        assert projection.bias.grad is not None
+        assert 5 < (projection.bias.grad == 0).sum() < 35  # what is dropped has no gradient
+
+
 def test_the_gradient_is_finite_where_a_product_is_zero() -> None:
     fusion = BlockFusion(3, 3, 1, size=4, chunks=2, rank=2)
     vectors = torch.zeros(2, 3, requires_grad=True)

@@ -54,12 +54,35 @@ def test_the_cells_of_the_paper_and_of_the_code_are_both_there(cell: str) -> Non
 
 @torch.no_grad()
 def test_an_episode_is_the_gated_sum_by_hand() -> None:
-    """One clip: its gate is 1, so the state is tanh(W f + r ⊙ U 0), all in plain numbers."""
+    """The equations of the module for three clips, in plain numbers."""
     torch.manual_seed(3)
     memory = EpisodicMemory(2)
-    clip, query, before = torch.tensor([[[0.5, -1.0]]]), torch.tensor([[0.2, 0.3]]), torch.tensor([[1.0, 0.0]])
-    fact = clip[0, 0]
-    reset = torch.sigmoid(memory.reset_clip(fact) + memory.reset_state.bias)
-    state = torch.tanh(memory.new_clip(fact) + reset * memory.new_state.bias)
-    expected = torch.relu(memory.update(torch.cat((before[0], state, query[0]))))
-    torch.testing.assert_close(memory(clip, query, before)[0], expected)
+    clips, query, before = torch.randn(3, 2), torch.tensor([0.2, 0.3]), torch.tensor([1.0, 0.0])
+    first, last = memory.gate[0], memory.gate[2]
+    facts = [torch.cat((clip * query, clip * before, (clip - query).abs(), (clip - before).abs())) for clip in clips]
+    gates = torch.cat([last(torch.tanh(first(fact))) for fact in facts]).softmax(0)
+    state = torch.zeros(2)
+    for clip, gate in zip(clips, gates, strict=True):
+        reset = torch.sigmoid(memory.reset_clip(clip) + memory.reset_state(state))
+        state = gate * torch.tanh(memory.new_clip(clip) + reset * memory.new_state(state)) + (1 - gate) * state
+    expected = torch.relu(memory.update(torch.cat((before, state, query))))
+    torch.testing.assert_close(memory(clips[None], query[None], before[None])[0], expected)
+
+
+class _Query(torch.nn.Module):
+    """Reads nothing but the sum of both memories."""
+
+    def forward(self, clips: torch.Tensor, query: torch.Tensor, memory: torch.Tensor) -> torch.Tensor:
+        return query
+
+
+def test_no_gradient_flows_through_the_memories_as_they_begin() -> None:
+    read = model(cycles=1).reader
+    read.appearance_memory, read.motion_memory = _Query(), _Query()
+    memories, *_ = read(*pairs())
+    memories.sum().backward()
+    assert {name.partition(".")[0] for name, one in read.named_parameters() if one.grad is not None} == {
+        "words",
+        "appearance_update",
+        "motion_update",
+    }

@@ -96,6 +96,18 @@ def test_an_option_is_read_apart_unless_joined() -> None:
     assert (scores[0] - scores[1]).abs().min() > 1e-6
 
 
+@torch.no_grad()
+def test_apart_the_video_is_attended_to_by_the_question_and_by_the_option() -> None:
+    torch.manual_seed(1)
+    model = HCRN(sizes(16), HCRNOptions(**OPTIONS | {"joined": False})).eval()
+    video, words = VideoFeatures(torch.randn(2, 16, 6), torch.randn(2, 16, 5)), torch.randn(2, 9, 7)
+    asked: list[torch.Tensor] = []
+    model.reader.attention.register_forward_hook(lambda _, given, __: asked.append(given[0]))
+    model(video, Words(words, torch.tensor([9, 9]), torch.tensor([3, 3])))
+    for by, part in zip(asked, (words[:, :3], words[:, 3:]), strict=True):
+        torch.testing.assert_close(by, model.reader.words(Words(part, torch.full((2,), part.shape[1])))[1])
+
+
 def test_words_that_say_nothing_of_the_option_are_refused() -> None:
     model = HCRN(sizes(16), HCRNOptions(**OPTIONS | {"joined": False}))
     with pytest.raises(UsageError, match=r"where an option begins\. Set model\.joined=true"):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -41,38 +42,47 @@ SMALL = {
     "positions": 8,
     "subsets": 20,
 }
-SCORERS = [name for name in MULTI_CHOICE if name != "bert-choice"]
+SCORERS = list(MULTI_CHOICE)
 SEEING = [name for name in SCORERS if load_class(MULTI_CHOICE, name).sees_video]
+READING = [name for name in SCORERS if name != "bert-choice"]  # that one looks at the first vector alone: BERT has read the others
 STATELESS = [name for name in DECODERS if not load_class(DECODERS, name).needs_states]
 QUESTIONS, OPTIONS, VOCABULARY = 4, 5, 11
 
 
-def options_of(kind: Any, file: str, *, dropout: bool) -> Any:
+def options_of(kind: Any, file: str, *, drops: bool, **changed: Any) -> Any:
     """Return the settings of a file, in small sizes, perhaps without any dropout."""
     table = tomllib.loads((FOLDER / file).read_text())["model"]
     small = {name: SMALL.get(name, value) if isinstance(value, int) else value for name, value in table.items()}
-    return kind.Options(**(small if dropout else {name: 0.0 if "dropout" in name else value for name, value in small.items()}))
+    without = {} if drops else {name: 0.0 for name in table if "dropout" in name}
+    return kind.Options(**{**small, **without, **changed})
 
 
-def scorer(name: str, *, dropout: bool = True) -> MultiChoiceModel:
+def scorer(name: str, *, drops: bool = True, **changed: Any) -> MultiChoiceModel:
     torch.manual_seed(1)
     kind = load_class(MULTI_CHOICE, name)
-    model: MultiChoiceModel = kind(SIZES, options_of(kind, f"{name}.toml", dropout=dropout))
+    model: MultiChoiceModel = kind(SIZES, options_of(kind, f"{name}.toml", drops=drops, **changed))
     return model.eval()
 
 
-def encoder(name: str, *, dropout: bool = True) -> Encoder:
+def encoder(name: str, *, drops: bool = True, **changed: Any) -> Encoder:
     torch.manual_seed(1)
     kind = load_class(OPEN_ENDED, name)
-    model: Encoder = kind(SIZES, options_of(kind, f"{name}-oe.toml", dropout=dropout))
+    model: Encoder = kind(SIZES, options_of(kind, f"{name}-oe.toml", drops=drops, **changed))
     return model.eval()
 
 
-def decoder(name: str, of: Encoder, *, dropout: bool = True) -> Decoder:
+def decoder(name: str, of: Encoder, *, drops: bool = True, **changed: Any) -> Decoder:
     torch.manual_seed(1)
     kind = load_class(DECODERS, name)
-    model: Decoder = kind(of, words=SIZES.words, vocabulary=VOCABULARY, options=options_of(kind, f"{name}.toml", dropout=dropout))
+    options = options_of(kind, f"{name}.toml", drops=drops, **changed)
+    model: Decoder = kind(of, words=SIZES.words, vocabulary=VOCABULARY, options=options)
     return model.eval()
+
+
+def dropouts_in(table: dict[str, str], ending: str) -> list[tuple[str, str]]:
+    """Return all models of a table with the names of their settings of dropout."""
+    found = [(name, tomllib.loads((FOLDER / f"{name}{ending}.toml").read_text())["model"]) for name in table]
+    return [(name, option) for name, model in found for option in model if "dropout" in option]
 
 
 def fitting(name: str) -> str:
@@ -179,6 +189,82 @@ def test_an_encoder_gives_what_it_promises(name: str) -> None:
     assert encoded.video.shape[::2] == (3, reader.hidden_size)
 
 
+@pytest.mark.parametrize("name", SCORERS)
+@torch.no_grad()
+def test_a_pair_is_scored_as_if_it_were_alone(name: str) -> None:
+    model, seen, pairs = scorer(name), video(3).repeat(2), texts(6)
+    for row, score in enumerate(model(seen, pairs).tolist()):
+        assert model(video_of(seen, row), words_of(pairs, row)).item() == pytest.approx(score, abs=1e-5)
+
+
+@pytest.mark.parametrize("name", OPEN_ENDED)
+@torch.no_grad()
+def test_a_question_is_read_as_if_it_were_alone(name: str) -> None:
+    reader, seen, asked = encoder(name), video(3), texts(3)
+    together = reader(seen, asked)
+    for row in range(3):
+        alone = reader(video_of(seen, row), words_of(asked, row))
+        for part in ("fused", "question_state", "video"):
+            torch.testing.assert_close(getattr(alone, part)[0], getattr(together, part)[row], atol=1e-5, rtol=0)
+        for part in ("hidden", "cell"):
+            if getattr(together, part) is not None:
+                torch.testing.assert_close(getattr(alone, part)[:, 0], getattr(together, part)[:, row], atol=1e-5, rtol=0)
+
+
+def video_of(seen: VideoFeatures, row: int) -> VideoFeatures:
+    assert seen.maps is not None
+    return VideoFeatures(seen.appearance[row : row + 1], seen.motion[row : row + 1], seen.maps[row : row + 1])
+
+
+def words_of(words: Words, row: int) -> Words:
+    """Return one of several texts, without the padding behind it."""
+    assert words.question_lengths is not None
+    length = int(words.lengths[row])
+    return Words(words.vectors[row : row + 1, :length], words.lengths[row : row + 1], words.question_lengths[row : row + 1])
+
+
+def test_a_video_stands_beside_each_of_its_own_options() -> None:
+    seen = video(2)
+    repeated = seen.repeat(3)
+    for part in ("appearance", "motion", "maps"):
+        assert all(torch.equal(getattr(repeated, part)[row], getattr(seen, part)[row // 3]) for row in range(6)), part
+
+
+@pytest.mark.parametrize("place", [1, 6], ids=["question", "option"])
+@pytest.mark.parametrize("name", READING)
+@torch.no_grad()
+def test_the_order_of_words_counts(name: str, place: int) -> None:
+    words = texts(3).vectors
+    order = [*range(place), place + 1, place, *range(place + 2, SIZES.length)]
+    plain, turned = (Words(vectors, torch.full((3,), SIZES.length), torch.full((3,), 4)) for vectors in (words, words[:, order]))
+    model = scorer(name)
+    assert (model(video(3), plain) - model(video(3), turned)).abs().min() > 1e-7
+
+
+@pytest.mark.parametrize("name", SEEING)
+@torch.no_grad()
+def test_the_order_of_clips_counts(name: str) -> None:
+    model, seen = scorer(name), video(3)
+    assert seen.maps is not None
+    turned = VideoFeatures(seen.appearance.flip(1), seen.motion.flip(1), seen.maps.flip(1))
+    assert (model(seen, texts(3)) - model(turned, texts(3))).abs().min() > 1e-7
+
+
+@pytest.mark.parametrize("part", ["appearance", "motion"])
+@pytest.mark.parametrize("name", [name for name in SEEING if name != "stvqa"])
+@torch.no_grad()
+def test_appearance_and_motion_of_every_clip_count(name: str, part: str) -> None:
+    """PSAC alone sees no motion; STVQA sees maps, in which both are."""
+    model, seen = scorer(name), video(2)
+    before = model(seen, texts(2))
+    for clip in range(SIZES.clips):
+        changed = getattr(seen, part).clone()
+        changed[:, clip] += 1.0
+        other = VideoFeatures(**{"appearance": seen.appearance, "motion": seen.motion, part: changed})
+        is_seen = bool((model(other, texts(2)) - before).abs().min() > 1e-9)
+        assert is_seen is not (name == "psac" and part == "motion"), clip
+
+
 @pytest.mark.parametrize("name", SEEING)
 @torch.no_grad()
 def test_a_model_that_sees_looks_at_the_video(name: str) -> None:
@@ -254,6 +340,80 @@ def unreached(*models: nn.Module) -> list[str]:
     ]
 
 
+def differs_in_training(model: nn.Module, run: Callable[[], Tensor]) -> bool:
+    """Return whether two passes in training differ: whether chance has a part in them. Each layer of dropout has to be in the way."""
+    passed: list[nn.Module] = []
+    layers = [layer for layer in model.train().modules() if isinstance(layer, nn.Dropout) and layer.p > 0]
+    for layer in layers:
+        layer.register_forward_hook(lambda layer, *_: passed.append(layer))
+    with torch.no_grad():
+        differs = not torch.allclose(run(), run(), atol=1e-6)
+    assert {id(layer) for layer in passed} == {id(layer) for layer in layers}
+    return differs
+
+
+ALL_SUBSETS = {"hcrn": {"subsets": 1024}}
+"""All subsets are related, so that none is drawn."""
+
+
+@pytest.mark.parametrize(("name", "option"), dropouts_in(MULTI_CHOICE, ""))
+def test_each_dropout_of_a_model_drops_something_and_without_any_nothing_is_left_to_chance(name: str, option: str) -> None:
+    for share in (0.0, 0.5):
+        model = scorer(name, drops=False, **{option: share}, **ALL_SUBSETS.get(name, {}))
+        assert differs_in_training(model, lambda model=model: model(video(6), texts(6))) is (share > 0)
+
+
+@pytest.mark.parametrize(("name", "option"), dropouts_in(OPEN_ENDED, "-oe"))
+def test_each_dropout_of_an_encoder_drops_something_and_without_any_nothing_is_left_to_chance(name: str, option: str) -> None:
+    if name.startswith("psac") and option == "score_dropout":
+        pytest.skip("it is before a score, which only the model with options has")
+    for share in (0.0, 0.5):
+        reader = encoder(name, drops=False, **{option: share}, **ALL_SUBSETS.get(name, {}))
+
+        def run(reader: Encoder = reader) -> Tensor:
+            encoded = reader(video(6), texts(6))
+            return torch.cat((encoded.fused, encoded.question_state), dim=-1)
+
+        assert differs_in_training(reader, run) is (share > 0)
+
+
+HALF = {"stvqa": 0.25}
+"""It reads the words twice, and drops others each time."""
+
+
+@pytest.mark.parametrize("name", READING)
+def test_half_of_the_numbers_of_words_are_dropped_where_it_is_asked_for(name: str) -> None:
+    option = next(option for known, option in dropouts_in(MULTI_CHOICE, "") if known == name and option in {"word_dropout", "dropout"})
+    assert _share_of_words_without_part(scorer(name, drops=False, **{option: 0.5})) == pytest.approx(HALF.get(name, 0.5), abs=0.1)
+
+
+@pytest.mark.parametrize("name", OPEN_ENDED)
+def test_half_of_the_numbers_of_words_of_an_encoder_are_dropped_where_it_is_asked_for(name: str) -> None:
+    options = [option for known, option in dropouts_in(OPEN_ENDED, "-oe") if known == name]
+    reader = encoder(name, drops=False, **{"word_dropout" if "word_dropout" in options else "dropout": 0.5})
+    assert _share_of_words_without_part(reader) == pytest.approx(HALF.get(name, 0.5), abs=0.1)
+
+
+def _share_of_words_without_part(model: MultiChoiceModel | Encoder) -> float:
+    """Return how many numbers of the vectors of words have no gradient in training."""
+    torch.manual_seed(1)
+    vectors = torch.randn(30, SIZES.length, SIZES.words).requires_grad_()
+    found = model.train()(video(30), Words(vectors, torch.full((30,), SIZES.length), torch.full((30,), 4)))
+    (found if isinstance(found, Tensor) else found.fused + found.question_state.sum()).sum().backward()
+    assert vectors.grad is not None
+    return float((vectors.grad == 0).float().mean())
+
+
+@pytest.mark.parametrize(("name", "option"), dropouts_in(DECODERS, ""))
+def test_each_dropout_of_a_decoder_drops_something_and_without_any_nothing_is_left_to_chance(name: str, option: str) -> None:
+    reader = encoder("hme")
+    given = torch.randn(6, 3, SIZES.words, generator=torch.Generator().manual_seed(4))
+    for share in (0.0, 0.5):
+        speaker = decoder(name, reader, drops=False, **{option: share})
+        run = partial(answer, reader, speaker, video(6), texts(6), given)
+        assert differs_in_training(speaker, run) is (share > 0)
+
+
 @pytest.mark.parametrize("name", ["stvqa", "co-mem", "hme", "hcrn", "psac", "psac-plus"])
 @torch.no_grad()
 def test_attention_adds_up_to_one_and_leaves_padding_out(name: str) -> None:
@@ -278,9 +438,9 @@ def test_attention_of_uatt_adds_up_to_one_and_leaves_padding_out() -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", SCORERS)
+@pytest.mark.parametrize("name", READING)
 def test_a_model_learns_eight_questions(name: str) -> None:
-    model = scorer(name, dropout=False).train()
+    model = scorer(name, drops=False).train()
     seen, pairs = video(8).repeat(OPTIONS), texts(8 * OPTIONS)
     right = torch.randint(OPTIONS, (8,), generator=torch.Generator().manual_seed(6))
     optimizer = torch.optim.Adam(model.parameters(), lr=1e-2)
@@ -306,8 +466,8 @@ def _loss_of_scores(model: MultiChoiceModel, seen: VideoFeatures, pairs: Words, 
     [(name, fitting(name)) for name in OPEN_ENDED] + [("hme", "hme-lstm")] + [("evqa", name) for name in STATELESS],
 )
 def test_a_decoder_learns_eight_answers(reader_name: str, speaker_name: str) -> None:
-    reader = encoder(reader_name, dropout=False).train()
-    speaker = decoder(speaker_name, reader, dropout=False).train()
+    reader = encoder(reader_name, drops=False).train()
+    speaker = decoder(speaker_name, reader, drops=False).train()
     seen, asked = video(8), texts(8)
     random = torch.Generator().manual_seed(6)
     table = torch.randn(VOCABULARY, SIZES.words, generator=random)

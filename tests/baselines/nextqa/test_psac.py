@@ -9,7 +9,7 @@ import pytest
 import torch
 from pydantic import ValidationError
 
-from vip.baselines.nextqa.interface import InputSizes, VideoFeatures, Words
+from vip.baselines.nextqa.interface import InputSizes
 from vip.baselines.nextqa.psac import PSAC, PSACOptions, SelfAttention, sinusoids
 
 SIZES = InputSizes(appearance=6, motion=4, clips=5, words=7, length=6)
@@ -17,26 +17,10 @@ OPTIONS: dict[str, Any] = {"hidden": 8, "heads": 2, "video_layers": 1, "head_siz
 OPTIONS |= {"convolutions": 2, "kernel": 3, "dropout": 0.0, "score_dropout": 0.0}
 
 
-def score(motion: bool, seen: VideoFeatures) -> torch.Tensor:
-    torch.manual_seed(1)
-    model = PSAC(SIZES, PSACOptions(motion=motion, **OPTIONS)).eval()
-    scores: torch.Tensor = model(seen, Words(torch.randn(2, 6, 7, generator=torch.Generator().manual_seed(2)), torch.tensor([6, 3])))
-    return scores
-
-
-@torch.no_grad()
-def test_psac_sees_appearance_and_psac_plus_sees_motion_too() -> None:
-    appearance, motion, other = torch.randn(2, 5, 6), torch.randn(2, 5, 4), torch.randn(2, 5, 4)
-    one, two = VideoFeatures(appearance, motion), VideoFeatures(appearance, other)
-    assert torch.equal(score(False, one), score(False, two))
-    assert (score(True, one) - score(True, two)).abs().max() > 1e-6
-
-
-@torch.no_grad()
-def test_positions_make_the_order_of_clips_count() -> None:
-    appearance, motion = torch.randn(2, 5, 6), torch.zeros(2, 5, 4)
-    turned = VideoFeatures(appearance.flip(1), motion)
-    assert (score(False, VideoFeatures(appearance, motion)) - score(False, turned)).abs().max() > 1e-6
+@pytest.mark.parametrize(("scale", "width"), [("vector", 6), ("key", 3)])
+def test_scores_over_the_video_are_divided_by_the_root_of_the_width_that_is_named(scale: str, width: int) -> None:
+    model = PSAC(SIZES, PSACOptions(motion=False, **OPTIONS | {"scale": scale}))
+    assert model.reader.video.layers[0].attention.scale == math.sqrt(width)
 
 
 def test_positions_are_sines_and_cosines() -> None:

@@ -51,6 +51,26 @@ def test_the_question_says_where_to_look() -> None:
     torch.testing.assert_close(looked, expected)
 
 
+@torch.no_grad()
+def test_the_question_is_read_again_from_where_the_video_ended_and_then_chooses_the_clips() -> None:
+    """The equations of the module, with LSTMs of torch."""
+    torch.manual_seed(1)
+    reader, (video, words) = STVQA(SIZES, OPTIONS).eval().reader, given()
+    assert video.maps is not None
+    asked, row = words.vectors[:1], slice(0, 1)  # the first text fills its length
+    _, (first_look, _) = reader.words.rnn(asked)
+    clips = reader._look(VideoFeatures(video.appearance[row], video.motion[row], video.maps[row]), first_look.transpose(0, 1).flatten(1))
+    below, (hidden_below, cell_below) = reader.clips.first(clips)
+    above, (hidden_above, cell_above) = reader.clips.second(below)
+    question, (states, _) = reader.words.rnn(asked, (torch.cat((hidden_below, hidden_above)), torch.cat((cell_below, cell_above))))
+    state = states.transpose(0, 1).flatten(1)
+    read = reader(video, words)
+    torch.testing.assert_close(read.fused[row], state + reader.temporal(state, torch.cat((below, above), dim=-1)))
+    torch.testing.assert_close(read.question[row], question)
+    torch.testing.assert_close(read.question_state[row], states[-1])
+    torch.testing.assert_close(read.video[row], above)
+
+
 def test_a_video_without_maps_is_refused() -> None:
     video, words = given()
     with pytest.raises(ValueError, match="expected feature maps"):

@@ -220,6 +220,36 @@ def test_bert_is_fine_tuned_and_its_folder_serves_another_model(tmp_path: Path, 
     assert len(answers(tmp_path / "blind", data.val, of_bert)) == 16
 
 
+def test_the_bert_that_is_kept_is_that_of_the_best_epoch(
+    tmp_path: Path, data: TrainingData, bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from safetensors.torch import load_file
+
+    from vip.baselines.nextqa.multi_choice import MultiChoiceLearner
+
+    falling = iter([1.0, 0.5])
+    monkeypatch.setattr(MultiChoiceLearner, "scores", lambda self, batch: [next(falling)])
+    assignments = ("words.size=8", "words.length=16", "training.epochs=2", "training.batch=64")
+    given = load_settings("nextqa-mc", "bert-choice", assignments=parse_assignments(assignments))
+    assert trained(tmp_path / "run", dataclasses.replace(data, bert=bert, features=()), given).best_epoch == 1
+    kept, best = load_file(tmp_path / "run/bert/model.safetensors"), load_file(tmp_path / "run/weights.safetensors")
+    name = "encoder.layer.1.output.dense.weight"
+    assert torch.equal(kept[name], best[f"words.bert.{name}"])
+
+
+def test_the_users_split_of_features_holds_for_answers_too(tmp_path: Path, data: TrainingData) -> None:
+    items, random = [*data.train, *data.val], np.random.default_rng(0)
+    path = write_features(tmp_path / "f.h5", random.normal(size=(len(items), 3, 8)), [item.video for item in items])  # no attribute
+    split = dataclasses.replace(data, features=[path], appearance=3)
+    assert trained(tmp_path / "run", split, settings("hga", "training.epochs=1")).sizes.motion == 5
+    assert len(answers(tmp_path / "run", data.val, split)) == 16
+
+
+def test_answers_are_given_without_dropout_and_trainings_are_begun_with_it(tmp_path: Path, data: TrainingData) -> None:
+    trained(tmp_path / "run", data, settings("evqa", "training.epochs=1", "model.dropout=0.5"))
+    assert answers(tmp_path / "run", data.val, data) == answers(tmp_path / "run", data.val, data)
+
+
 def test_words_are_read_from_files_of_stored_vectors(tmp_path: Path, data: TrainingData) -> None:
     paths = []
     for name, items in (("train", data.train), ("val", data.val)):
@@ -271,6 +301,15 @@ def test_a_folder_goes_on_only_with_what_it_began_with(tmp_path: Path, data: Tra
     with pytest.raises(UsageError, match="features of other sizes"):
         trained(folder, dataclasses.replace(data, features=wide), resume=True, epochs=2)
     assert trained(folder, data, settings("hga", "training.epochs=1"), overwrite=True).settings.model == "hga"
+
+
+def test_a_folder_that_is_written_over_is_as_a_new_one(tmp_path: Path, data: TrainingData) -> None:
+    given = settings("evqa", "training.epochs=1", "training.seed=2")
+    trained(tmp_path / "new", data, given)
+    trained(tmp_path / "old", data, settings("hga", "training.epochs=2"))
+    trained(tmp_path / "old", data, given, overwrite=True)
+    for name in ("weights.safetensors", "model.json", "epochs.jsonl", "vocabulary.txt"):
+        assert (tmp_path / "old" / name).read_bytes() == (tmp_path / "new" / name).read_bytes(), name
 
 
 def test_what_is_missing_is_said_before_training(tmp_path: Path, data: TrainingData) -> None:

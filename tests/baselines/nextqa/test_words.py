@@ -107,6 +107,14 @@ def test_bert_learns_only_where_it_is_asked_to(bert: Path) -> None:
         assert bool(words.frozen_names()) is not fine_tune
 
 
+def test_a_bert_that_is_not_trained_drops_nothing_and_one_that_is_does(bert: Path) -> None:
+    for fine_tune in (False, True):
+        words = BertWords(bert, word_settings(fine_tune=fine_tune)).train()
+        batch = words.prepare([QuestionText("why did the dog bark", "a cat")])
+        first, second = words(batch).vectors, words(batch).vectors
+        assert torch.equal(first, second) is not fine_tune
+
+
 def test_a_bert_that_does_not_fit_is_refused(bert: Path, tmp_path: Path) -> None:
     with pytest.raises(InputError, match="has 2 layers, and no layer 5"):
         BertWords(bert, word_settings(layer=5))
@@ -150,6 +158,17 @@ def test_stored_vectors_are_found_by_row_and_option_and_end_at_zeros(tmp_path: P
     np.testing.assert_array_equal(batch.vectors[0, :2], words.files[0].read(QuestionText("", "", row=1, number=3)))
     assert not batch.vectors[0, 2:].any()
     assert words(batch).vectors.shape == (2, 6, 6)
+
+
+def test_stored_vectors_are_those_of_the_file_of_their_text(tmp_path: Path) -> None:
+    words = StoredWords(4, word_settings(length=6))
+    for name, value in (("train", 1.0), ("val", 2.0)):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["feat"] = np.full((2, 5, 3, 4), value, np.float32)
+    words.files = [StoredTexts(tmp_path / f"{name}.h5") for name in ("train", "val")]
+    batch = words.prepare([QuestionText("", "", file=number) for number in (1, 0, 1)])
+    assert batch.vectors is not None
+    assert batch.vectors[:, 0, 0].tolist() == [2.0, 1.0, 2.0]
 
 
 def test_stored_vectors_of_other_questions_are_refused(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import log
 from pathlib import Path
 from typing import Any
 
@@ -84,6 +85,25 @@ def test_queries_find_the_same_whatever_the_batches(fusion: str) -> None:
     assert first[2].own_moments is not None
     assert set(first[2].own_moments.videos) == {1}
     assert max(first[2].own_moments.ends_s) <= 6.0, "the video has four frames"
+
+
+@pytest.mark.parametrize("fusion", ["hero", "two-stream"])
+def test_videos_weigh_by_the_scale_of_the_ranking(fusion: str) -> None:
+    model = tiny(fusion=fusion, spread=0.3)
+    index = index_videos(model, [LONG], BOTH, **CPU)
+    (plain,) = answer_queries(model, [((20,), 0)], index, BOTH, **CPU)
+    twenty, two = (
+        next(answer_queries(model, [((20,), 0)], index, BOTH, ranking=RankingOptions(scale=scale, least_frames=1), **CPU))
+        for scale in (20.0, 2.0)
+    )
+    assert twenty.videos.scores == pytest.approx(plain.videos.scores)
+    if fusion == "hero":  # a mean of two streams has no such power
+        assert twenty.videos.scores[0] == pytest.approx(two.videos.scores[0] ** 10, rel=1e-3)
+    assert abs(log(two.videos.scores[0])) < abs(log(twenty.videos.scores[0])) / 5
+    assert twenty.moments is not None
+    assert two.moments is not None
+    ratio = twenty.videos.scores[0] / two.videos.scores[0]
+    assert twenty.moments.scores[0] == pytest.approx(ratio * two.moments.scores[0], rel=1e-3)
 
 
 def test_videos_alone_are_ranked_without_ranking_options() -> None:

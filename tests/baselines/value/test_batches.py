@@ -87,6 +87,16 @@ def test_what_is_too_long_is_cut() -> None:
     assert cut.spans.tolist() == [[1, 3]]
 
 
+def test_the_limit_is_of_words_and_special_ids_do_not_count() -> None:
+    options = CollateOptions(text_tokens=2)
+    assert collate_retrieval(QUERIES, options).queries.tolist() == [[START, 20, 21], [START, 22, PAD], [START, 23, 24], [START, 26, PAD]]
+    texts = collate_questions(QUESTIONS, CollateOptions(text_tokens=3)).texts
+    assert texts.tolist()[:2] == [[END, 30, 31, END, 32], [END, 30, 31, END, 33]]
+    captions = collate_captions(CAPTIONS, options)
+    assert captions.inputs.tolist() == [[START, 50, 51], [START, 52, PAD], [START, 53, 54]]
+    assert captions.targets.tolist() == [[50, 51, END], [52, END, NOTHING], [53, 54, END]]
+
+
 def test_queries_of_one_video_share_it() -> None:
     batch = collate_retrieval(QUERIES, BOTH)
     assert len(batch.video.frames) == 3

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from tests.baselines.value.made_value import channels_of, encode, make_examples, make_maker
@@ -52,6 +55,19 @@ def test_sentences_have_ids_and_frames() -> None:
     video = make_maker().video("v7")
     assert [(one.tokens, one.frames) for one in video.sentences] == [(encode("this is v7"), (0, 1))]
     assert (video.frames == channels_of("v7").features).all()
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"id": "b"}, {"kind": "retrieval"}, {"video": "v2"}, {"texts": (("why?", "that"),)}),
+        *({"answer": 1}, {"answer": None}, {"span_s": (0.0, 4.5)}, {"span_s": None}),
+    ],
+)
+def test_each_part_of_an_example_is_in_the_hash(change: dict[str, Any]) -> None:
+    example = Example("a", "qa", "v1", (("why?", "this"),), 0, (0.0, 3.0))
+    hashes = [examples_sha256({"tvqa": [one]}) for one in (example, replace(example), replace(example, **change))]
+    assert hashes[0] == hashes[1] != hashes[2]
 
 
 def test_a_change_of_any_example_changes_the_hash() -> None:

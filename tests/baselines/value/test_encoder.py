@@ -106,6 +106,20 @@ def test_without_video_the_first_token_stands_for_all_frames_of_a_sentence() -> 
     torch.testing.assert_close(fused[0, 0], plain[0, 0] + words[0, 0], **CLOSE)
 
 
+@pytest.mark.parametrize("fusion", ["sequence", "add", "concat"])
+@torch.no_grad()
+def test_words_of_sentences_have_the_places_from_the_third_on(fusion: str) -> None:
+    """As RoBERTa counts them, the first two of whose places are no word's."""
+    model = tiny(fusion=fusion, spread=0.3)
+    assert isinstance(model, Hero)
+    batch, places = collate_videos([LONG, SHORT], BOTH), model.encoder.cross_modal.text.places.weight
+    before = model.encoder(batch)
+    places[:2] += torch.linspace(-1, 1, 16)
+    assert torch.equal(model.encoder(batch), before)
+    places[2] += torch.linspace(-1, 1, 16)
+    assert (model.encoder(batch) - before).abs().max() > 1e-5
+
+
 def test_sentences_of_each_video_have_a_row_of_their_own() -> None:
     rows, mask = by_video(torch.arange(5.0)[:, None], collate_videos([LONG, SHORT], BOTH))
     assert rows[..., 0].tolist() == [[0.0, 1.0, 2.0, 3.0], [4.0, 0.0, 0.0, 0.0]]

@@ -132,6 +132,24 @@ def test_a_masked_frame_is_not_seen() -> None:
 
 
 @torch.no_grad()
+def test_a_masked_frame_is_told_from_the_real_frames_of_all_videos() -> None:
+    """Padding is none of them: the first video has nine frames and the second four."""
+    model = tiny(spread=0.3)
+    assert isinstance(model, Hero)
+    assert isinstance(model.encoder, HeroEncoder)
+    batch = collate_masked_frames([LONG, SHORT], BOTH, random.Random(1))
+    fused, mask, _ = model.encoder.fuse(batch.video, masked=batch.masked)
+    said = model.encoder.feature_head(model.encoder.temporal.transformer(model.encoder.temporal.place(fused), mask))
+    places = [(row, place) for row, count in enumerate((9, 4)) for place in range(count)]
+    asked = [one for one in places if batch.masked[one]]
+    others = [batch.video.frames[one] for one in asked] + [said[one] for one in places if not batch.masked[one]]
+    assert len(asked) > 1
+    rows = [torch.stack([said[one] @ other for other in others]) / 2.0 for one in asked]
+    by_hand = -sum(row.log_softmax(0)[number].item() for number, row in enumerate(rows)) / len(asked)
+    assert model.loss(batch, LossOptions(nce_temperature=2.0)).item() == pytest.approx(by_hand, rel=1e-4)
+
+
+@torch.no_grad()
 def test_the_loss_of_orders_is_that_of_the_moved_frames() -> None:
     model = tiny(spread=0.3)
     assert isinstance(model, Hero)

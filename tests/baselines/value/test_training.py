@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from vip.baselines.training import Machine
 from vip.baselines.value.interface import HeroModel
 from vip.baselines.value.run_folder import LAST, VALIDATIONS, WEIGHTS, ValidationRecord, load_weights, mean_text
 from vip.baselines.value.settings import ValueSettings, load_settings
-from vip.baselines.value.training import StageData, draw_model, learning_rate_factor, parameter_groups, train_stage
+from vip.baselines.value.training import StageData, StageLoop, draw_model, learning_rate_factor, parameter_groups, train_stage
 from vip.errors import InputError
 from vip.protocols import SilentObserver
 
@@ -72,6 +73,36 @@ def test_a_training_of_warm_up_alone_does_not_fall() -> None:
     assert [learning_rate_factor(step, 2, 2) for step in (1, 2)] == [0.5, 1.0]
 
 
+def test_the_first_step_has_the_first_rate_of_the_warm_up_and_the_last_none(tmp_path: Path) -> None:
+    settings = settings_of("tvqa", stage="tvqa", steps=6, warmup_steps=2)
+    model = draw_model(settings)
+    data = StageData(train={}, makers={}, validate=Scores({}))
+    loop = StageLoop(model, settings, data, tmp_path, SilentObserver(), Machine(device="cpu"))
+    found = loop.configure_optimizers()
+    optimizer, schedule = found["optimizer"], found["lr_scheduler"]["scheduler"]
+    rates = []
+    for _ in range(6):
+        rates.append(optimizer.param_groups[0]["lr"])
+        optimizer.step()
+        schedule.step()
+    assert rates == pytest.approx([1e-3 * factor for factor in (0.5, 1.0, 0.75, 0.5, 0.25, 0.0)])
+    assert found["lr_scheduler"]["interval"] == "step"
+
+
+def test_the_gradients_of_the_batches_of_a_step_are_added_and_hard_negatives_weigh_from_their_step_on(tmp_path: Path) -> None:
+    settings = settings_of("tvr", stage="tvr", accumulate=3, hard_negatives_from=4)
+    model = draw_model(settings).eval()
+    loop = StageLoop(
+        model, settings, StageData(train={}, makers={}, validate=Scores({})), tmp_path, SilentObserver(), Machine(device="cpu")
+    )
+    batch = make_maker().batch(make_examples("tvr"))
+    for step, is_hard in ((3, False), (4, True)):
+        loop._trainer = SimpleNamespace(global_step=step)  # type: ignore[assignment]
+        with torch.no_grad():
+            expected = 3 * model.loss(batch, settings.loss.model_copy(update={"hard_negatives": is_hard}))
+            assert loop.training_step(("tvr", batch), 0).item() == pytest.approx(expected.item())
+
+
 def test_heads_have_their_own_rate_and_biases_and_norms_no_decay() -> None:
     settings = settings_of("tvqa", stage="tvqa")
     model = draw_model(settings)
@@ -105,10 +136,10 @@ def test_all_kinds_of_tasks_train_one_model(tmp_path: Path) -> None:
 
 
 def test_the_weights_with_the_best_mean_are_kept(tmp_path: Path) -> None:
-    settings = settings_of("tvqa", stage="tvqa", steps=9, validate_every=3)
-    scores = Scores({"tvqa": 10.0}, {"tvqa": 30.0}, {"tvqa": 20.0})
+    settings = settings_of("tvqa", stage="tvqa", steps=10, validate_every=2)
+    scores = Scores({"tvqa": 10.0}, {"tvqa": 30.0}, {"tvqa": 20.0}, {"tvqa": 25.0}, {"tvqa": 30.0})
     rows = train(tmp_path / "three", settings, scores)
-    assert [row.is_best for row in rows] == [True, True, False]
+    assert [row.is_best for row in rows] == [True, True, False, False, False]
     model, last = draw_model(settings), draw_model(settings)
     load_weights(tmp_path / "three" / WEIGHTS, model)
     state = torch.load(tmp_path / "three" / LAST, weights_only=True)["state_dict"]
