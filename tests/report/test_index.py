@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from urllib.parse import unquote
@@ -157,6 +158,12 @@ def test_a_page_that_vip_did_not_write_is_not_replaced(runs: Path) -> None:
 def test_an_index_that_cannot_be_written_says_so(runs: Path) -> None:
     (runs / "index.html").mkdir()
     with pytest.raises(StoreError, match=r"index\.html cannot be read"):
+        write_index(runs)
+
+
+def test_a_pipe_in_the_place_of_the_index_holds_nothing_up(runs: Path) -> None:
+    os.mkfifo(runs / "index.html")
+    with pytest.raises(StoreError, match=r"index\.html cannot be read: it is no regular file"):
         write_index(runs)
 
 

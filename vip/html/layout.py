@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from vip import files
 from vip.errors import StoreError
 from vip.html import format as words
 from vip.html import markup
@@ -86,7 +87,7 @@ def is_page(path: Path) -> bool:
         StoreError: it cannot be read.
     """
     try:
-        with path.open("rb") as file:
+        with files.open_named(path) as file:
             return GENERATOR.encode() in file.read(4096)
     except OSError as exc:
         raise StoreError(f"{path} cannot be read: {exc.strerror}.") from exc
