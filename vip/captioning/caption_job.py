@@ -467,7 +467,7 @@ def _described_folder(
     home: Path, settings: CaptionSettings, session: CaptionSession, failures: tuple[Failure, ...] = ()
 ) -> DescribedFolder:
     manifest = store.load_run(home).manifest
-    detector = manifest.backends["detector"] if manifest else settings.detector
+    detector = manifest.backends.get("detector", settings.detector) if manifest else settings.detector
     describer = session.describer
     fingerprint = describer.fingerprint._replace(
         words=words_digest(home, *(describer.prompts[name].sha256 for name in ("words", "text", "speech")))
