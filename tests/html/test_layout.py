@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
+import html
+import re
 import tomllib
 from importlib import resources
 from pathlib import Path
@@ -9,7 +13,8 @@ from pathlib import Path
 import jinja2
 import pytest
 
-from vip.html.layout import render_page, templates
+from vip.errors import StoreError
+from vip.html.layout import is_page, render_page, resource, templates
 
 PACKAGES = ("vip.html", "vip.report", "vip.corpus.card")
 
@@ -62,3 +67,40 @@ def test_a_page_with_a_script_of_its_own_has_no_lightbox() -> None:
     page = {"generator": "", "policy": "", "style": "", "script": "go()", "has_lightbox": False}
     assert "<dialog" not in own.get_template("own").render(page=page)
     assert "<dialog" in render_page("vip.html", "layout.html.jinja", style="")
+
+
+def policy_of(page: str) -> dict[str, str]:
+    (found,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
+    return dict(rule.strip().split(" ", 1) for rule in html.unescape(found).split(";"))
+
+
+def digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+@pytest.mark.parametrize("script", ["go(1 < 2 && 3);", ""])
+def test_a_page_runs_its_own_script_or_where_it_has_none_that_of_the_lightbox(script: str) -> None:
+    page = render_page("vip.html", "layout.html.jinja", style=".own{color:red}", script=script)
+    (ran,) = re.findall(r"<script>(.*?)</script>", page, re.DOTALL)
+    (style,) = re.findall(r"<style>(.*?)</style>", page, re.DOTALL)
+    assert ran == (script or resource("lightbox.js"))
+    assert style == resource("page.css") + ".own{color:red}"
+    assert policy_of(page) == {
+        "default-src": "'none'",
+        "img-src": "data:",
+        "style-src": digest(style),
+        "script-src": digest(ran),
+        "base-uri": "'none'",
+        "form-action": "'none'",
+    }
+
+
+def test_a_page_of_vip_is_told_from_others(tmp_path: Path) -> None:
+    own, other = tmp_path / "own.html", tmp_path / "other.html"
+    own.write_text(render_page("vip.html", "layout.html.jinja", style=""), encoding="utf-8")
+    other.write_text('<!doctype html><meta name="generator" content="vipers">', encoding="utf-8")
+    assert (is_page(own), is_page(other)) == (True, False)
+    other.write_bytes(b"")
+    assert not is_page(other)
+    with pytest.raises(StoreError, match="cannot be read"):
+        is_page(tmp_path)

@@ -12,6 +12,7 @@ import pytest
 
 import vip
 from tests.report.runs import make_run
+from tests.review.browser import browser
 from vip.report.index import write_index
 from vip.report.page import write_report
 
@@ -68,6 +69,46 @@ def test_the_page_fits_the_window_and_shows_its_pictures(page: Path, tmp_path: P
     picture = cv2.imread(str(shot))
     assert picture is not None
     assert len({tuple(pixel) for row in picture[::7] for pixel in row[::7].tolist()}) > 1000  # photographs, not a blank page
+
+
+@pytest.mark.slow
+def test_a_keyframe_fills_the_window_and_the_arrows_go_round(tmp_path: Path) -> None:
+    codes = ("0:00.0", "0:03.0", "0:07.0")
+    page = write_report(make_run(tmp_path / "run"))
+    with browser(tmp_path / "profile") as tab:
+
+        def shows(number: int) -> None:
+            shown = "document.querySelector('#lightbox[open]') && document.querySelector('#lightbox .title').textContent"
+            tab.wait(f"{shown} === '{codes[number - 1]} · {number} of 3'")
+            pictures = "[...document.querySelectorAll('#lightbox .stage img')].map(picture => picture.alt)"
+            assert tab.run(pictures) == [f"Keyframe {number}, {codes[number - 1]}"]
+
+        def is_closed(number: int) -> None:
+            """And the picture that was seen last has the focus, for who goes on by keys."""
+            tab.wait("!document.querySelector('#lightbox').open && !document.querySelector('#lightbox .stage img')")
+            assert tab.run("document.activeElement.closest('.card')?.id") == f"k{number}"
+
+        tab.open(page.as_uri())
+        assert tab.run("document.querySelectorAll('.card .picture[role=button][tabindex=\"0\"]').length") == 3
+        tab.run("document.querySelectorAll('.card .picture')[1].click()")
+        shows(2)
+        for key, number in (("ArrowRight", 3), ("ArrowRight", 1), ("ArrowLeft", 3), ("ArrowLeft", 2), ("x", 2)):
+            tab.press(key)
+            shows(number)
+        for move, number in (("previous", 1), ("previous", 3), ("next", 1)):
+            tab.run(f"document.querySelector('#lightbox [data-do={move}]').click()")
+            shows(number)
+        tab.press("Escape")
+        is_closed(1)
+        for key, number in (("Enter", 1), (" ", 3)):
+            tab.run(f"document.querySelectorAll('.card .picture')[{number - 1}].focus()")
+            tab.press(key)
+            shows(number)
+            tab.run("document.querySelector('#lightbox [data-do=close]').click()")
+            is_closed(number)
+        tab.press("a")
+        assert not tab.run("document.querySelector('#lightbox').open")
+        assert tab.complaints == []
 
 
 # ---------------------------------------------------------------- the index of runs

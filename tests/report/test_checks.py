@@ -11,7 +11,7 @@ from tests.report.pages import Page
 from tests.report.runs import description, make_run
 from vip.html.layout import templates
 from vip.records import Check, Description, ObjectColour, ObjectCount, Verification
-from vip.report.checks import famous_list, rich_rows, silent_fields
+from vip.report.checks import famous_list, rich_rows, silent_fields, summary
 
 
 def famous(row: Description, *, stated_above: Collection[str] = ()) -> str:
@@ -70,6 +70,59 @@ def test_what_a_second_look_took_away_is_still_shown_struck_out(field: str, valu
     assert field.capitalize() in page.text
 
 
+@pytest.mark.parametrize(
+    ("verdict", "after", "mark"),
+    [
+        ("supported", None, ""),
+        ("unchecked", None, ""),
+        ("unsupported", None, "doubt"),
+        ("unsupported", "leaps", "seen"),
+    ],
+)
+def test_only_what_found_no_support_has_a_mark_which_says_whether_a_second_look_confirms_it(
+    verdict: str, after: str | None, mark: str, row: Description
+) -> None:
+    check = Check(field="action", claim="leaps", verdict=verdict, similarity=0.12, baseline=0.2, after=after)  # type: ignore[arg-type]
+    page = Page(famous(said(row, check)))
+    assert [found["class"] for found in page.of("mark")] == ([mark] if mark else [])
+    if mark:
+        outcome = "a second look confirms it" if mark == "seen" else "no second look was taken"
+        figures = "cosine 0.12, and 0.20 for what does not belong together"
+        assert page.of("mark")[0]["title"] == f"No support in the frame: {figures}; {outcome}."
+    assert page.of("s") == []
+
+
+def test_a_text_that_was_taken_away_stands_struck_out_beside_what_took_its_place(row: Description) -> None:
+    for after, now in (("", "not determined"), ("a dancer lands", "a dancer lands")):
+        check = Check(field="action", claim="leaps", verdict="unsupported", after=after)
+        page = Page(famous(said(row, check, action=now)))
+        assert [text for path, text in page.texts if path[-1] == "s"] == ["leaps"], after
+        assert now in page.text
+        assert page.of("mark") == []
+
+
+def test_a_mark_is_that_of_its_own_field_and_object(row: Description) -> None:
+    checks = [Check(field="objects", claim="ball", verdict="unsupported"), Check(field="focus", claim="leaps", verdict="unsupported")]
+    page = Page(famous(said(row, *checks)))
+    assert page.inside("mark") == ["ball"]
+
+
+@pytest.mark.parametrize(
+    ("checks", "expected"),
+    [
+        ([], ""),
+        ([("supported", None)], "Claims: 1 supported by the frame."),
+        ([("unsupported", None), ("unchecked", None), ("unchecked", None)], "Claims: 1 not, 2 left open."),
+        ([("supported", None), ("unsupported", "leaps"), ("unsupported", "")],
+         "Claims: 1 supported by the frame, 2 not; 1 corrected by a second look."),
+    ],
+)  # fmt: skip
+def test_the_verdicts_are_counted_in_a_sentence(checks: list[tuple[str, str | None]], expected: str) -> None:
+    made = tuple(Check(field="action", claim="leaps", verdict=verdict, after=after) for verdict, after in checks)  # type: ignore[arg-type]
+    assert summary(Verification(checks=made)) == expected
+    assert summary(None) == ""
+
+
 # ---------------------------------------------------------------- rich fields
 
 
@@ -91,6 +144,9 @@ def test_a_number_that_detections_contradict_has_a_mark(row: Description) -> Non
     assert mark["title"] == "The detector detr found another number."
     assert page.inside("mark") == ["person: 1"]
     assert not rich(row.model_copy(update={"rich": FIELDS})).of("mark")
+    for verdict in ("supported", "unchecked"):
+        sure = Verification(checks=(check.model_copy(update={"verdict": verdict}),))
+        assert not rich(row.model_copy(update={"rich": FIELDS, "verification": sure})).of("mark")
 
 
 def test_a_description_without_rich_fields_has_no_rows_of_them(row: Description) -> None:

@@ -42,10 +42,12 @@ def test_what_is_asked_for_is_compared_with_what_extract_does_and_with_evenly_sp
     asked = combinations(["sync+k-center", "shots", "sync + k-center"], SETTINGS)
     assert [combination.name for combination in asked] == ["sync+algorithm1", "sync+k-center", "shots+algorithm1", "uniform+none"]
     assert [combination.is_evenly_spaced for combination in asked] == [False, False, False, True]
+    assert [combination.asked for combination in asked] == [True, True, True, False]
 
 
 def test_evenly_spaced_frames_are_compared_once_if_they_are_asked_for() -> None:
     assert names("uniform+none", "shots") == ["sync+algorithm1", "uniform+none", "shots+algorithm1"]
+    assert all(combination.asked for combination in combinations(["uniform+none", "shots"], SETTINGS))  # none of them may be left out
 
 
 def test_the_settings_say_what_extract_does() -> None:

@@ -172,6 +172,12 @@ def test_an_index_that_cannot_be_written_says_so(runs: Path) -> None:
         write_index(runs)
 
 
+def test_a_pipe_in_the_place_of_the_index_holds_nothing_up(runs: Path) -> None:
+    os.mkfifo(runs / "index.html")
+    with pytest.raises(StoreError, match=r"index\.html cannot be read: it is no regular file"):
+        write_index(runs)
+
+
 def test_only_folders_of_runs_have_an_index(runs: Path, tmp_path: Path) -> None:
     assert run_folders_in(runs) == [runs / "a.vip", runs / "b.vip", runs / "c d.vip"]
     assert run_folders_in(runs / "a.vip") == run_folders_in(runs / "a.vip" / "keyframes") == []

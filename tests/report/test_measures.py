@@ -16,7 +16,7 @@ from vip import store
 from vip.errors import StoreError, UsageError
 from vip.records import Embeddings, Rule
 from vip.report import measures
-from vip.report.measures import COLUMNS, Measures, best, highest_cosines, longest_gap, measure_all, shares
+from vip.report.measures import COLUMNS, Measures, best, extracted_span, highest_cosines, longest_gap, measure_all, shares
 from vip.store import Run, load_run
 
 EXAMPLE = Measures(
@@ -96,6 +96,21 @@ def test_only_the_part_between_start_and_end_counts_for_gaps(tmp_path: Path) -> 
     assert measure_all([run])[0].longest_gap_s == 5.0
     store.write_json(tmp_path / store.MANIFEST, run.manifest.model_copy(update={"settings": settings}))
     assert measure_all([load_run(tmp_path)])[0].longest_gap_s == 3.0
+
+
+def test_a_part_that_reaches_beyond_the_video_ends_with_it(tmp_path: Path) -> None:
+    run = run_of(tmp_path, ["pruned"] * 5 + ["kept"] + ["pruned"] * 5, [0] * 11)
+    assert run.manifest
+    manifest = run.manifest.model_copy(update={"video": run.manifest.video.model_copy(update={"start_time_s": 1.0, "end_time_s": 9.0})})
+    for start, end, expected in (
+        (None, None, (1.0, 9.0)),
+        (0.0, 20.0, (1.0, 9.0)),
+        (2.0, 8.0, (2.0, 8.0)),
+        (2.0, None, (2.0, 9.0)),
+        (None, 8.0, (1.0, 8.0)),
+    ):
+        settings = {"start": start, "end": end}
+        assert extracted_span(manifest.model_copy(update={"settings": settings})) == expected
 
 
 def test_vectors_of_different_embedders_are_not_compared(tmp_path: Path) -> None:

@@ -52,6 +52,12 @@ def test_a_number_beside_the_curve_widens_it() -> None:
     assert "below the bound 0.99" in svg(PRUNING.model_copy(update={"bound": 0.99}), 32)
 
 
+def test_a_value_that_is_the_bound_reaches_it() -> None:
+    assert "it first reaches the bound 0.70 with 4 keyframes;" in svg(PRUNING.model_copy(update={"bound": 0.7}), 5)
+    assert "it first reaches the bound 0.95 with 16 keyframes;" in svg(PRUNING.model_copy(update={"bound": 0.95}), 5)
+    assert "it stays below the bound 0.96;" in svg(PRUNING.model_copy(update={"bound": 0.96}), 5)
+
+
 @pytest.mark.parametrize("curve", [{}, {3: 0.5}])
 def test_fewer_than_two_points_are_no_curve(curve: dict[int, float]) -> None:
     assert pruning_chart(Pruning(redundant=0.8, bound=0.8, curve=curve), 3) is None

@@ -206,3 +206,8 @@ def test_items_of_one_video_are_drawn_together() -> None:
     assert None not in (by_video.low, by_video.high, alone.low, alone.high)
     assert by_video.high - by_video.low > 1.5 * (alone.high - alone.low)  # type: ignore[operator]
     assert (one_video.low, one_video.high) == (alone.low, alone.high), "of one video, items are all there is to draw"
+
+
+def test_reviewers_who_judged_no_item_together_are_no_pair() -> None:
+    units = [{"Ann": "good", "Bob": "good"}, {"Bob": "good", "Eve": "bad"}, {"Bob": "bad", "Eve": "bad"}]
+    assert list(measure_agreement("x", units, ["v", "v", "w"]).cohen) == ["Ann, Bob", "Bob, Eve"]

@@ -106,6 +106,18 @@ def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
         read_answer_items(path, samples, None)
 
 
+def test_the_clip_is_shown_before_the_video_and_then_whole(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    asked = [one.model_copy(update={"clip": f"c{one.id}", "start_s": 4.0, "end_s": 9.0}) for one in SAMPLES]
+    path, samples = write(tmp_path, samples=asked)
+    for name in ("v0.mp4", "c0.mp4", "v1.mp4"):
+        (tmp_path / "clips" / name).write_bytes(b"x")
+    items = read_answer_items(path, samples, tmp_path / "clips")
+    found = [(item.clip and item.clip.name, item.start_s, item.end_s) for item in items[:3]]
+    assert found == [("c0.mp4", None, None), ("v1.mp4", 4.0, 9.0), (None, 4.0, 9.0)]
+    assert [item.video for item in items[:2]] == ["c0", "c1"]
+
+
 def test_descriptions_are_judged_too(tmp_path: Path) -> None:
     described = sample("0", "a dog")
     store.write_rows(tmp_path / "answers.jsonl", [answer(described, "a fox")])

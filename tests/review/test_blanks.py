@@ -49,6 +49,18 @@ def test_blanks_are_shown_five_together(tmp_path: Path) -> None:
     assert state.first_open("Ben") == 0
 
 
+def test_blanks_of_which_some_are_filled_are_shown_again(tmp_path: Path) -> None:
+    state = open_blanks(tmp_path)
+    for number in range(6):
+        if number != 2:
+            fill(state, number, "a cat", "the dog")
+    assert state.first_open("Ann") == 0
+    fill(state, 2, "a cat", "the dog")
+    assert state.first_open("Ann") == 1
+    fill(state, 6, "a cat", "the dog")
+    assert state.first_open("Ann") == 1, "the last, where all are filled"
+
+
 def test_two_answers_are_asked_for(tmp_path: Path) -> None:
     state = open_blanks(tmp_path)
     fill(state, 0, "a cat")

@@ -16,6 +16,7 @@ from vip.review.export import rows_of
 from vip.review.items import read_items
 from vip.review.log import NAME, ReviewLog
 from vip.review.rates import engine_rates
+from vip.review.report import make_report, report_lines, report_page
 from vip.review.state import Queue, ReviewState
 from vip.tasks.judge import read_labels
 
@@ -56,6 +57,19 @@ def test_only_these_are_in_the_queues_the_progress_the_rates_and_the_export(draw
     assert (rates.items, rates.hallucination.value) == (1, 0.0)  # type: ignore[union-attr]
     assert agreement_by_field(drawn)[0].items == 1
     assert [row["item"] for row in rows_of(drawn)] == ["k0", "k1"]
+
+
+def test_the_report_is_about_these_alone(drawn: ReviewState) -> None:
+    pytest.importorskip("krippendorff")
+    drawn.record(
+        [action("k0", "verdict", "good"), action("k1", "focus", "a kite", before="a dancer"), action("k2", "verdict", "good", by="Bob")]
+    )
+    drawn.record([action("k2", "focus", "a kite", before="a dancer")])
+    report = make_report(drawn)
+    assert (report["items"], report["edited"], report["disagreements"]) == (2, 1, 0)
+    assert report["reviewers"]["Bob"] == {"total": 2, "done": 0, "good": 0, "needs work": 0, "unusable": 0}
+    assert next(report_lines(drawn)) == "2 items, 1 edited"
+    assert "0 open disagreements" in report_page(drawn, title="a", token="t")
 
 
 def test_what_was_done_outside_can_be_undone(drawn: ReviewState) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from tests.review.corpora import action, make_described, open_state
 from vip.errors import UsageError
-from vip.review.export import export_review
+from vip.review.export import export_review, rows_of
 from vip.review.state import ReviewState
 
 
@@ -32,6 +32,28 @@ def test_rows_have_reviewed_texts_those_of_the_engine_and_who_said_what(state: R
     assert (first["wrong"], first["comments"], first["actions"]) == (["focus"], {"Ann": "see\nleft"}, 5)
     assert (second["verdicts"], second["actions"], second["last_action_utc"]) == ({}, 0, None)
     assert (state.index.folder / "descriptions.jsonl").read_bytes() == before
+
+
+def test_a_text_that_was_put_back_is_changed_by_nobody_and_the_last_action_is_the_latest(state: ReviewState, tmp_path: Path) -> None:
+    state.record([action("k1", "focus", "a kite", before="a dancer"), action("k1", "setting", "a park", before="a hall", by="Bob")])
+    state.record([action("k1", "focus", "a dancer", before="a kite")])
+    (last,) = state.log.read(after=state.last - 1)
+    _, row = rows_of(state)
+    assert (row["focus"], row["changed_by"]) == ("a dancer", {"setting": "Bob"})
+    assert (row["actions"], row["last_action_utc"]) == (3, last.created_utc)
+
+
+def test_verdicts_of_each_stage_have_a_column_and_those_of_an_older_caption_none(state: ReviewState) -> None:
+    said = {"verdict.2": "good", "verdict.3": "needs work", "verdict.4": "unusable", "final:verdict": "needs work"}
+    state.record([action("k0", name, verdict) for name, verdict in said.items()])
+    first, _ = rows_of(state)
+    columns = ("verdicts_stage_2", "verdicts_stage_3", "verdicts_stage_4")
+    assert [first[name] for name in columns] == [{"Ann": "good"}, {"Ann": "needs work"}, {"Ann": "unusable"}]
+    assert first["verdict_settled"] == "needs work"
+    caption = state.value("k0", "dense_caption")
+    state.record([action("k0", "dense_caption", "Written again.", before=caption, by="engine:fake")])
+    first, _ = rows_of(state)
+    assert [first[name] for name in columns] == [{"Ann": "good"}, {}, {}]
 
 
 def test_the_table_has_the_same_rows_and_no_formula(state: ReviewState, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -45,7 +46,14 @@ def test_a_body_in_pieces_ends_at_its_bound() -> None:
         read_in_pieces([half, half, 1])
 
 
-def status_of(changed: dict[str, str] | None = None, *, method: str = "GET", query: bytes = b"", without: bytes = b"") -> int:
+def status_of(
+    changed: dict[str, str] | None = None,
+    *,
+    method: str = "GET",
+    query: bytes = b"",
+    without: bytes = b"",
+    more: Sequence[tuple[bytes, bytes]] = (),
+) -> int:
     """Return the status of the answer to a request with other headers; 200 where the application answers."""
     statuses: list[int] = []
 
@@ -61,7 +69,7 @@ def status_of(changed: dict[str, str] | None = None, *, method: str = "GET", que
 
     headers = {name: value for name, value in HEADERS if name != without}
     headers |= {name.replace("_", "-").encode(): value.encode() for name, value in (changed or {}).items()}
-    scope = {"type": "http", "method": method, "path": "/", "query_string": query, "headers": list(headers.items())}
+    scope = {"type": "http", "method": method, "path": "/", "query_string": query, "headers": [*headers.items(), *more]}
     asyncio.run(Guard(app, token="secret", hosts=["127.0.0.1:1", "localhost:1"])(scope, receive, send))
     (status,) = statuses
     return status
@@ -96,6 +104,11 @@ def test_the_token_may_stand_in_the_address_and_must_stand_somewhere() -> None:
     assert status_of(query=b"token=other&token=secret", without=TOKEN_HEADER.encode()) == 401
     assert status_of(query=b"a" * MOST_QUERY_BYTES) == 200
     assert status_of(query=b"a" * (MOST_QUERY_BYTES + 1)) == 414
+
+
+def test_a_second_host_is_refused() -> None:
+    for second in (b"evil.example", b"127.0.0.1:1"):
+        assert status_of(more=[(b"host", second)]) == 421
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,8 @@ from vip.corpus.card.counts import keyframes_of
 from vip.dataset import parquet
 from vip.dataset.shards import write_shard
 from vip.errors import InputError, StoreError
-from vip.review.items import read_items
+from vip.records import Check, Description, Verification
+from vip.review.items import flagged_in, read_items
 from vip.review.shard_rows import open_shard
 
 
@@ -63,6 +64,20 @@ def test_a_data_set_is_read_without_its_pictures_which_are_read_one_by_one(tmp_p
 def test_a_claim_without_support_flags_its_field(tmp_path: Path) -> None:
     index = read_items(make_described(tmp_path / "a", 4))
     assert [item.flagged for item in index.items] == [(), (), ("objects",), ()]
+
+
+@pytest.mark.parametrize(("after", "is_flagged"), [(None, True), ("a dancer", True), ("a singer", False), ("", False)])
+def test_a_claim_that_the_second_look_changed_flags_nothing(after: str | None, is_flagged: bool) -> None:
+    check = Check(field="focus", claim="a dancer", verdict="unsupported", after=after)
+    others = [Check(field="mood", claim="calm", verdict=verdict) for verdict in ("supported", "unchecked")]  # type: ignore[arg-type]
+    assert flagged_in(Verification(checks=(*others, check, check))) == (("focus",) if is_flagged else ())
+
+
+def test_what_was_described_last_is_reviewed_also_where_it_still_stands_in_the_journal(tmp_path: Path) -> None:
+    folder = make_described(tmp_path / "a", 2)
+    rows = list(store.read_rows(folder / store.DESCRIPTIONS, Description))
+    store.write_rows(folder / store.JOURNAL, [rows[1].model_copy(update={"dense_caption": "Described again."})])
+    assert [item.texts[0] for item in read_items(folder).items] == [rows[0].dense_caption, "Described again."]
 
 
 def test_what_is_not_described_cannot_be_reviewed(tmp_path: Path) -> None:
@@ -173,3 +188,14 @@ def test_a_video_is_played_and_a_link_to_something_else_in_its_place_is_not(own:
     video.unlink()
     video.write_bytes(bytes(1001))
     assert index.video_file(0) is None
+
+
+def test_each_run_of_a_folder_plays_its_own_video(tmp_path: Path) -> None:
+    films = [tmp_path / "runs" / f"{name}.mp4" for name in "abc"]
+    for film in films:
+        named_video(film.with_suffix(".vip"), film, own=True)
+        film.write_bytes(bytes(1000))
+    films[1].unlink()
+    index = read_items(tmp_path / "runs")
+    found = [index.video_file(index.numbers[f"{name}.vip/k3"]) for name in "abc"]
+    assert found == [films[0], None, films[2]]

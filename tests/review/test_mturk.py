@@ -75,6 +75,15 @@ def test_a_keyframe_is_a_row_a_picture_and_a_page(tmp_path: Path, state: ReviewS
         assert "${" not in "".join(row.values())
 
 
+def test_what_a_page_cannot_show_is_replaced_before_workers_see_it(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1, text="\x1b[31m\u202e"))
+    write_keyframe_hits(tmp_path / "hits", state.index, media_url=URL)
+    for name in ("hits.csv", "preview.html"):
+        text = (tmp_path / "hits" / name).read_text()
+        assert "\ufffd" in text
+        assert not {"\x1b", "\u202e"} & set(text)
+
+
 def test_the_page_names_its_columns_and_no_others(state: ReviewState) -> None:
     page = keyframe_page(media_url=URL)
     assert set(re.findall(r"\$\{(.*?)\}", page)) == {"picture", *COLUMNS[2:]}
@@ -130,6 +139,17 @@ def test_what_is_rejected_later_is_taken_back(tmp_path: Path, state: ReviewState
     assert state.said(state.index.items[0].id, "verdict") == {}
     assert state.said(state.index.items[1].id, "verdict") == {"mturk:A1": "needs work"}
     assert import_keyframe_results(state, [rejected], PAPER).taken_back == 0
+
+
+def test_what_a_worker_said_again_stays_where_the_first_time_was_rejected(tmp_path: Path, state: ReviewState) -> None:
+    import_keyframe_results(state, [write_results(tmp_path / "r.csv", answered(state, 0, "S1"))], PAPER)
+    again = answered(state, 0, "S2", fields={"verdict": "good", "wrong-mood": {"wrong": False}, "comments": ""})
+    found = import_keyframe_results(
+        state, [write_results(tmp_path / "later.csv", answered(state, 0, "S1", RejectionTime="Mon"), again)], PAPER
+    )
+    assert (found.written, found.taken_back) == (1, 2), "the mark and the comment; the verdict is another by now"
+    item = state.index.items[0].id
+    assert (state.said(item, "verdict"), state.said(item, "wrong:mood")) == ({"mturk:A1": "good"}, {})
 
 
 @pytest.mark.parametrize(

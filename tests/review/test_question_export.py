@@ -104,6 +104,17 @@ def test_a_file_that_cannot_be_written_is_named(tmp_path: Path, name: str, messa
     assert (tmp_path / "there.jsonl").read_text() == "mine"
 
 
+def test_the_list_of_what_is_left_out_is_not_replaced_unasked_either(tmp_path: Path) -> None:
+    state = open_questions(write_options(tmp_path / "o.csv"), "check")
+    say(state, 0, "checked", "yes")
+    (tmp_path / "checked.left-out.jsonl").write_text("mine")
+    with pytest.raises(UsageError, match=r"left-out\.jsonl exists already"):
+        export_questions(state, tmp_path / "checked.csv", source=tmp_path / "o.csv")
+    assert not (tmp_path / "checked.csv").exists()
+    export_questions(state, tmp_path / "checked.csv", source=tmp_path / "o.csv", overwrite=True)
+    assert len((tmp_path / "checked.left-out.jsonl").read_text().splitlines()) == 2
+
+
 def test_nothing_is_written_of_what_nobody_said(tmp_path: Path) -> None:
     state = open_questions(write_options(tmp_path / "o.csv"), "check")
     say(state, 0, "mark.2", "bad")

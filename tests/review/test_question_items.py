@@ -46,6 +46,13 @@ def test_options_of_nextqa_are_checked(tmp_path: Path) -> None:
     assert is_to_check(items)
 
 
+def test_options_are_checked_only_where_a_program_made_all_of_them(tmp_path: Path) -> None:
+    rows = [sample("1", task="nextqa-mc"), sample("2", task="nextqa-mc"), sample("3")]
+    for count, is_checked in ((2, True), (3, False)):
+        write_samples(tmp_path / "s.jsonl", rows[:count])
+        assert is_to_check(read_question_items(tmp_path / "s.jsonl", None)) is is_checked
+
+
 def test_published_questions_of_value_have_their_interval(tmp_path: Path) -> None:
     items = read_question_items(write_how2qa(tmp_path / "how2qa_val.jsonl"), None)
     assert next((item.id, item.video, item.start_s, item.end_s, item.answer) for item in items) == ("0", "v0", 0.5, 1.25, 0)
@@ -75,6 +82,9 @@ def test_each_task_of_value_is_known_by_its_fields(tmp_path: Path, row: dict[str
         ([1, 2.5], (1.0, 2.5)),
         ("NaN-NaN", (None, None)),
         ([2, 1], (None, None)),
+        ([2, 2], (None, None)),
+        ("2.0-2", (None, None)),
+        ([0, 1], (0.0, 1.0)),
         ([float("nan"), 1], (None, None)),
         ([0, 1e300], (None, None)),
         (None, (None, None)),

@@ -74,6 +74,14 @@ def test_any_number_leads_to_a_question(answers: Served, number: str) -> None:
     assert 0 <= answers.ask(f"/api/question?reviewer=Ann&number={quote(number)}").json["number"] <= 2
 
 
+def test_behind_a_question_comes_the_next_open_one_and_not_the_first(answers: Served) -> None:
+    found = [answers.ask(f"/api/question?reviewer=Ann&number={number}").json["next_open"] for number in range(3)]
+    assert found == [1, 2, 0]
+    body = {"reviewer": "Ann", "actions": [{"uid": "1", "item": "1", "field": "choice", "after": "0"}]}
+    assert answers.ask("/api/actions", body).status == 200
+    assert [answers.ask(f"/api/question?reviewer=Ann&number={number}").json["next_open"] for number in range(3)] == [2, 2, 0]
+
+
 @pytest.mark.parametrize(("field", "after"), [("choice", "4"), ("option.0", "mine"), ("mark.0", "bad"), ("choice", "x" * 100_000)])
 def test_what_the_page_would_not_send_is_refused(answers: Served, field: str, after: str) -> None:
     body = {"reviewer": "Ann", "actions": [{"uid": "1", "item": "0", "field": field, "after": after}]}
@@ -214,6 +222,34 @@ class TestCheck:
         shows(chromium, 1)
         assert chromium.run("document.querySelectorAll('#options input')[3].value") == MARKUP
         assert chromium.complaints == []
+
+    def test_keys_mark_the_right_option_as_wrong_and_as_nothing_else(self, chromium: Browser, check: Served) -> None:
+        begin(chromium, check)
+        marks = []
+        for _ in range(3):
+            chromium.press("1")
+            chromium.wait(SAVED)
+            marks.append(check.state.marks(check.state.items[0], 0).get("Ann"))
+        assert marks == ["bad", None, "bad"]
+
+    def test_an_option_is_written_twice_by_one_person(self, chromium: Browser, check: Served) -> None:
+        begin(chromium, check)
+        for text in ("to swim", "to fly"):
+            chromium.run("document.querySelectorAll('#options input')[3].focus()")
+            chromium.type(text)
+            chromium.press("Enter")
+            chromium.wait(SAVED)
+        assert [(row.before, row.after) for row in check.state.log.read()] == [("wrong 3", "to swim"), ("to swim", "to fly")]
+
+    def test_what_is_refused_is_said_and_does_not_hold_up_what_follows(self, chromium: Browser, check: Served) -> None:
+        begin(chromium, check)
+        chromium.run("document.getElementById('comments').value = 'x'.repeat(20001)")
+        chromium.run("document.getElementById('comments').dispatchEvent(new Event('input'))")
+        chromium.wait("document.getElementById('saved').textContent.startsWith('Not saved: A comment has at most')")
+        chromium.run("document.activeElement.blur()")
+        chromium.press("2")
+        chromium.wait(SAVED)
+        assert said(check) == [("Ann", "v0_0", "mark.1", "right too")]
 
     def test_a_text_that_is_changed_loses_its_mark(self, chromium: Browser, check: Served) -> None:
         begin(chromium, check)

@@ -49,7 +49,18 @@ def test_a_rollback_can_be_taken_back_too(state: ReviewState) -> None:
 def test_words_are_whole_where_that_is_asked_and_letters_are_taken_as_they_are(state: ReviewState) -> None:
     assert find_changes(state, ALL, "danc", "x", whole_words=True) == []
     assert {change.after for change in find_changes(state, ALL, "dancer", r"\\1 (x)", whole_words=True)} == {r"a \\1 (x)"}
-    assert find_changes(state, ALL, "a.dancer", "x") == []
+    for whole_words in (False, True):
+        assert find_changes(state, ALL, "a.dancer", "x", whole_words=whole_words) == []
     assert find_changes(state, ALL, "DANCER", "x") == []
     with pytest.raises(UsageError, match="Give a text to find"):
         find_changes(state, ALL, " ", "x")
+
+
+def test_a_replacement_is_taken_back_as_one_and_no_text_of_it_by_itself(state: ReviewState) -> None:
+    state.record([action("k1", "verdict", "good")])
+    replaced(state, "a dancer", "a juggler", "one")
+    assert state.undo("Ann", "u1") is not None
+    assert (state.value("k1", "verdict", "Ann"), focus(state)) == (None, ["a juggler"] * 3)
+    assert state.can_undo("Ann") == (False, True)
+    roll_back(state, "one", reviewer="Ann", new_batch="back")
+    assert state.can_undo("Ann") == (False, True)

@@ -158,3 +158,13 @@ def test_a_second_review_of_what_was_exported_keeps_the_marks_of_the_first(tmp_p
     (row,) = exported(tmp_path / "second", tmp_path / "out")
     assert reviewed(row)["changed_by"] == {"dense_caption": "engine:fake", "focus": "Eve", "mood": "Bob"}
     assert reviewed(row)["reviewers"] == ["engine:fake", "Eve", "Bob"]
+    assert reviewed(row)["fields"] == ["dense_caption", "focus", "mood"]
+
+
+def test_the_log_in_a_run_counts_before_that_of_the_folder_above(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "runs" / "a.vip").folder
+    for folder, item, text in ((run, "k3", "a kite"), (run.parent, "a.vip/k3", "a hat"), (run.parent, "a.vip/k7", "a cup")):
+        state = open_state(folder)
+        state.record([action(item, "focus", text, before="a dancer")])
+        state.log.close()
+    assert [row["focus"] for row in exported(run, tmp_path / "out")] == ["a dancer", "a kite", "a cup"]

@@ -55,6 +55,14 @@ def test_only_captions_of_corrected_fields_are_asked_for(state: ReviewState) -> 
     assert count_waiting(state) == 1
 
 
+def test_a_correction_behind_a_persons_caption_is_asked_about_though_another_lies_before_it(state: ReviewState) -> None:
+    correct(state, "k0")
+    edit_caption(state, "k0", "A person wrote this.")
+    assert todo(state) == []
+    state.record([action("k0", "setting", "a park", by="Eve", before=state.value("k0", "setting"))])
+    assert todo(state) == ["k0"]
+
+
 def test_a_new_caption_is_an_action_of_the_engine_and_nothing_is_overwritten(state: ReviewState) -> None:
     correct(state, "k0")
     before = state.value("k0", "dense_caption")
@@ -210,6 +218,8 @@ def test_the_cost_is_that_of_the_questions_and_nothing_is_asked(state: ReviewSta
     assert expected.usd is not None
     assert expected.usd > 0
     assert todo(state) == ["k0", "k1"]
+    quick = expected_cost(state, CaptionSettings(engine="openai:gpt-4.1-mini"))
+    assert expected.tokens_out - quick.tokens_out == 2 * 640, "what a model thinks before each answer is paid, too"
 
 
 def test_verdicts_of_the_last_stages_are_about_the_last_caption(state: ReviewState) -> None:
@@ -223,7 +233,7 @@ def test_verdicts_of_the_last_stages_are_about_the_last_caption(state: ReviewSta
     correct(state, "k0", focus="a blue kite")
     run(state)
     assert [state.numbers(queue) for queue in stages] == [[0], [0]]
-    assert state.verdicts("k0", "2") == {"Eve": "good"}
+    assert [state.verdicts("k0", stage) for stage in ("2", "3", "4")] == [{"Eve": "good"}, {}, {}]
 
 
 def test_nobody_takes_the_name_of_an_engine() -> None:

@@ -16,7 +16,7 @@ from vip import store
 from vip.dataset.shards import write_shard
 from vip.errors import StoreError, UsageError
 from vip.export.write import export
-from vip.records import MOST_COUNTED, Description, ObjectCount, Relation
+from vip.records import MOST_COUNTED, Description, ObjectColour, ObjectCount, Relation
 from vip.review.agreement import agreement_by_field
 from vip.review.export import export_review
 from vip.review.fields import TEXTS
@@ -45,9 +45,17 @@ def test_a_text_of_each_field_stands_for_its_value(state: ReviewState) -> None:
     assert all(clean_rich(name, text) == text for name, text in texts.items())
 
 
+def test_a_bar_in_a_part_of_a_relation_does_not_make_a_fourth_part() -> None:
+    rich = RICH.model_copy(update={"relations": (Relation(subject="sign A|B", relation="left of", object="door"),)})
+    text = rich_texts(rich)[RICH_TEXTS.index("relations")]
+    assert clean_rich("relations", text) == text == "sign A/B | left of | door"
+
+
 def test_texts_are_made_tidy() -> None:
     assert clean_rich("counts", " a big  dog:03\n\na big dog: 3 ") == "a big dog: 3"
     assert rich_value("relations", "dog|left of|bench") == (Relation(subject="dog", relation="left of", object="bench"),)
+    assert rich_value("counts", "sign: EXIT: 2") == (ObjectCount(object="sign: EXIT", count=2),)
+    assert rich_value("colours", "lamp: left: dark red") == (ObjectColour(object="lamp: left", colour="dark red"),)
     assert clean_rich("background", "") == "not determined"
     assert clean_rich("characters", "") == ""
     assert rich_value("counts", f"ant: {MOST_COUNTED}") == (ObjectCount(object="ant", count=MOST_COUNTED),)

@@ -18,6 +18,7 @@ pytest.importorskip("uvicorn")
 
 from tests.review.corpora import make_described, open_state
 from tests.review.serving import TOKEN, Served, serve
+from vip.errors import StoreError
 
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -58,6 +59,8 @@ def test_in_the_first_stage_texts_are_not_changed(tmp_path: Path) -> None:
     with serve(open_state(make_described(tmp_path / "b", 2)), stage="1") as first:
         refused = act(first, edit("a juggler", before="a dancer"))
         assert (refused.status, refused.body) == (400, b"focus is not changed in this stage. Judge it, or mark it.\n")
+        assert act(first, verdict(), edit("a juggler", before="a dancer")).status == 400
+        assert list(first.state.log.read()) == [], "not the verdict before it either"
         assert act(first, verdict()).status == 200
         assert first.ask("/api/items/0?reviewer=Ann").json["texts"]["focus"] == "a dancer"
 
@@ -67,6 +70,47 @@ def test_a_verdict_is_in_the_log_when_it_is_acknowledged(served: Served) -> None
     assert (answer["actions"][0]["saved"], answer["can_undo"]) == (True, True)
     assert [row.after for row in open_state(served.state.index.folder).log.read()] == ["good"]
     assert served.ask("/api/queue?reviewer=Ann").json["progress"]["done"] == 1
+
+
+def test_ones_own_verdict_is_that_of_the_stage(served: Served) -> None:
+    act(served, verdict(after="needs work"), {**verdict("u2"), "field": "verdict.2"})
+    stages = ("", "1", "2", "4")
+    found = [served.ask(f"/api/items/0?reviewer=Ann&stage={stage}").json for stage in stages]
+    assert [one["own"]["verdict"] for one in found] == ["needs work", "needs work", "good", None]
+    assert [one["verdict_field"] for one in found] == ["verdict", "verdict", "verdict.2", "verdict.4"]
+    assert served.ask("/api/queue?reviewer=Ann&stage=2").json["progress"]["good"] == 1
+
+
+def test_a_queue_holds_what_is_asked_for(served: Served) -> None:
+    asked = {
+        "video=v": [0, 1, 2, 3],
+        "video=w": [],
+        "word=caption+of+2": [2],
+        "view=flagged": [2],
+        "video=w&view=flagged": [],
+        "stage=2": [],
+    }
+    assert {one: served.ask(f"/api/queue?reviewer=Ann&{one}").json["numbers"] for one in asked} == asked
+
+
+def test_a_replacement_keeps_to_the_queue(served: Served) -> None:
+    sent = {"reviewer": "Ann", "uid": "r1", "find": "dancer", "put": "juggler"}
+    for asked, count in (({}, 4), ({"video": "w"}, 0), ({"view": "flagged"}, 1), ({"word": "caption of 2"}, 1), ({"stage": "2"}, 0)):
+        assert served.ask("/api/replace", {**sent, **asked}).json["count"] == count, asked
+
+
+def test_what_fails_by_the_disk_is_sent_again_and_what_is_wrong_is_not(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page tries again where the status is 500, and tells the person where it is 400."""
+
+    def full(actions: object) -> None:
+        raise StoreError("The disk is full. Free space.")
+
+    monkeypatch.setattr(served.state, "record", full)
+    answer = act(served, verdict())
+    assert (answer.status, answer.body) == (500, b"The disk is full. Free space.\n")
+    monkeypatch.undo()
+    assert act(served, verdict()).json["actions"][0]["saved"]
+    assert act(served, verdict("u2", after="fine")).status == 400
 
 
 def test_of_two_who_edit_one_text_the_second_is_told_what_it_is_now(served: Served) -> None:

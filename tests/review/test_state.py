@@ -65,6 +65,18 @@ def test_undo_and_redo_go_back_and_forth_also_after_a_restart(state: ReviewState
     assert again.value("k1", "verdict", "Bob") == "good"
 
 
+def test_what_was_redone_is_undone_once_more(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good")])
+    state.record([action("k1", "verdict", "good")])
+    for step in range(3):
+        state.undo("Ann", f"u{step}")
+        assert state.value("k1", "verdict", "Ann") is None
+        assert state.can_undo("Ann") == (True, True)
+        state.redo("Ann", f"r{step}")
+        assert state.value("k1", "verdict", "Ann") == "good"
+        assert state.can_undo("Ann") == (True, False)
+
+
 def test_a_new_action_ends_what_can_be_redone(state: ReviewState) -> None:
     state.record([action("k0", "verdict", "good")])
     state.undo("Ann", "u1")
@@ -122,6 +134,9 @@ def test_the_stages_of_the_paper_are_queues_one_after_the_other(state: ReviewSta
     assert queue(state, stage="4", view="unreviewed") == ["k0"]
     state.record([action("k0", "verdict.4", "good")])
     assert queue(state, stage="4", view="unreviewed") == []
+    state.record([action("k1", "focus", "a kite", before="a dancer")])
+    assert (queue(state, stage="3"), queue(state, stage="4")) == (["k0"], ["k0", "k1"]), "what was edited is checked again, too"
+    state.undo("Ann", "u1")
     assert state.progress(Queue(reviewer="Ann", stage="4")) == {"total": 1, "done": 1, "good": 1, "needs work": 0, "unusable": 0}
 
 
@@ -145,6 +160,16 @@ def test_disagreements_are_a_queue_until_they_are_settled(state: ReviewState) ->
     state.record([action("k0", "final:verdict", "needs work"), action("k2", "final:wrong:focus", "right")])
     assert queue(state, view="disagreed") == []
     assert state.needs_work("k0")
+
+
+def test_marks_of_those_who_did_not_judge_are_no_dispute_and_settle_none(state: ReviewState) -> None:
+    state.record([action("k0", "verdict", "good", by=who) for who in ("Ann", "Bob")])
+    state.record([action("k0", "wrong:focus", "wrong", by="Eve")])
+    assert state.disputes("k0") == ()
+    state.record([action("k0", "wrong:focus", "wrong", by="Ann")])
+    assert state.disputes("k0") == ("wrong:focus",), "Eve does not stand for Bob"
+    state.record([action("k0", "wrong:focus", "wrong", by="Bob")])
+    assert state.disputes("k0") == ()
 
 
 @pytest.mark.parametrize(

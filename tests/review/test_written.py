@@ -20,8 +20,8 @@ from vip.review.question_items import kind_of_file
 from vip.review.written import WrittenState, export_written, read_written_items, shown_sample
 from vip.tasks.files import read_predictions, write_samples
 from vip.tasks.infilling import VideoInfilling
-from vip.tasks.records import Blank, DescriptionText, FreeText, Sample, Subtitle
-from vip.tasks.sample_pictures import PictureSources
+from vip.tasks.records import Blank, DescriptionText, FreeText, KeyframeDescription, Sample, SamplePicture, Subtitle
+from vip.tasks.sample_pictures import PictureSources, pictures_of
 from vip.tasks.task import SampleSource
 
 pytest.importorskip("starlette")
@@ -83,6 +83,32 @@ def test_of_predictions_all_that_is_given_comes_first(tmp_path: Path) -> None:
     write_samples(tmp_path / "p.jsonl", VideoPrediction().samples(SampleSource(paths=(str(run),), settings=settings)))
     (part,) = [part for part in shown_sample(opened(tmp_path / "p.jsonl"), 0, "Ann")["parts"] if part["fields"]]
     assert (part["title"], [one["name"] for one in part["fields"]]) == ("Keyframe 3", list(Famous.model_fields))
+
+
+def test_a_picture_is_asked_for_by_its_place_among_the_pictures(tmp_path: Path) -> None:
+    """Of three keyframes that are given, the second has texts alone."""
+    first, last = (SamplePicture(source="r", keyframe_id=name, time_s=0.0) for name in ("k0", "k2"))
+    pieces = (
+        first,
+        KeyframeDescription(keyframe_id="k1", time_s=1.0, dense_caption="A dog."),
+        KeyframeDescription(keyframe_id="k2", time_s=2.0, dense_caption="A cat.", picture=last),
+    )
+    write_samples(tmp_path / "q.jsonl", [question(1, context=pieces)])
+    state = opened(tmp_path / "q.jsonl")
+    shown = [part["picture"] for part in shown_sample(state, 0, "Ann")["parts"]]
+    assert shown == [0, None, 1, None]
+    assert list(pictures_of(state.items[0].sample)) == [first, last]
+
+
+def test_the_clip_is_shown_before_the_video_and_then_whole(tmp_path: Path) -> None:
+    (tmp_path / "clips").mkdir()
+    write_samples(tmp_path / "q.jsonl", [question(number, clip=f"c{number}", start_s=4.0, end_s=9.0) for number in range(3)])
+    for name in ("v0.mp4", "c0.mp4", "v1.mp4"):
+        (tmp_path / "clips" / name).write_bytes(b"x")
+    state = opened(tmp_path / "q.jsonl", videos=tmp_path / "clips")
+    assert [item.clip and item.clip.name for item in state.items] == ["c0.mp4", "v1.mp4", None]
+    shown = [shown_sample(state, number, "Ann") for number in range(3)]
+    assert [(one["has_video"], one["start_s"], one["end_s"]) for one in shown] == [(True, None, None), (True, 4.0, 9.0), (False, 4.0, 9.0)]
 
 
 def test_what_others_wrote_is_not_shown(state: WrittenState) -> None:

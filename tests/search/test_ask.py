@@ -9,11 +9,15 @@ from typing import Any
 
 import pytest
 
+import vip
 from tests.api_server import ApiServer, Asked
+from tests.clips import clip
 from tests.search.asked import LAST, moments_of, observed, reply, run_with_words
+from tests.search.scenes import Notes
 from vip import store
 from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, EngineError, ReplyError, UsageError
+from vip.llm.budget import Budget
 from vip.records import KeyframeText, TextLine
 from vip.search.ask import ask_moments, expected_cost
 from vip.search.ask_records import VideoAnswer
@@ -269,8 +273,38 @@ def test_the_ceiling_ends_it_and_what_was_observed_stays(run: Path, tmp_path: Pa
         assert server.stats().chats == 7
 
 
+def test_what_one_question_used_is_said_and_what_an_earlier_one_did_is_not(run: Path) -> None:
+    budget, notes = Budget(), Notes()
+    with ApiServer() as server:
+        for question in (QUESTION, "Where is it?"):
+            ask_moments(question, moments_of(run), settings(server), observer=notes, budget=budget)
+    used = [text for text in notes.told if text.startswith("Used ")]
+    assert [text.partition(",")[0] for text in used] == ["Used 7 requests"] * 2
+    assert budget.usage.requests == 14
+
+
+def test_one_budget_serves_many_questions_and_a_note_on_the_frames_is_kept(tmp_path: Path) -> None:
+    video = clip(tmp_path / "talk.mp4", range(2))
+    budget = Budget()
+    with ApiServer() as server:
+        about: dict[str, Any] = {"engine": "openai:tiny-vlm", "base_url": server.base_url, "embedder": "classic"}
+        answer = vip.ask(video, QUESTION, frames=2, out=tmp_path / "talk.vip", budget=budget, **about)
+    assert budget.usage.requests == 3
+    assert "the embedder classic compares no pictures with questions" in answer.notes[0]
+
+
+def test_an_observation_without_an_end_goes_into_the_last_request_in_part(run: Path) -> None:
+    with ApiServer(says=[("number 1 of 6", observed("word " * 2000))]) as server:
+        answer = ask(run, server)
+    _, rows = data_of(server.chats[-1])
+    assert len(json.loads(rows.splitlines()[0])["observation"]) == 1000
+    assert len(answer.frames[0].observation or "") == 9999, "whole for who asked"
+
+
 def test_the_cost_is_that_of_the_requests_and_nothing_is_asked(run: Path) -> None:
     expected = expected_cost(QUESTION, moments_of(run), CaptionSettings(engine="openai:gpt-5-mini"))
+    quick = expected_cost(QUESTION, moments_of(run), CaptionSettings(engine="openai:gpt-4.1-mini"))
+    assert expected.tokens_out - quick.tokens_out == 7 * 640, "what a model thinks before each answer is paid, too"
     assert (expected.keyframes, expected.requests) == (6, 7)
     assert expected.usd is not None
     assert expected.usd > 0

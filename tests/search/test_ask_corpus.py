@@ -108,6 +108,18 @@ def test_each_moment_gets_a_frame_before_one_gets_two(moments: list[tuple[str, i
     assert frames_of_moments([moment(*one) for one in moments], frames) == expected
 
 
+@pytest.mark.parametrize("kind", ["runs", "data set"])
+def test_a_video_with_more_moments_than_frames_leaves_room_for_another(kind: str, tmp_path: Path) -> None:
+    loud = [(number * 3 - 0.2, number * 3 + 0.2, "The pump fails, the pump.") for number in range(6)]
+    much = run_with_words(tmp_path / "runs" / "much.vip", 12, loud)
+    little = run_with_words(tmp_path / "runs" / "little.vip", 12, [(5.9, 6.2, "A pump is there, among other things that are there.")])
+    source = data_set(tmp_path / "corpus", much, little) if kind == "data set" else much.parent
+    found = places(choose(source, frames=4))
+    assert Counter(video for video, _ in found) == {"much": 3, "little": 1}
+    assert ("little", 6.0) in found
+    assert len(set(found)) == 4
+
+
 def test_with_a_joint_space_pictures_are_found_that_no_word_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.BUILT_IN["embedder"], "scenes", f"{SceneEmbedder.__module__}:SceneEmbedder")
     for name, scenes in (("one", range(4)), ("two", range(4, 8))):
@@ -129,6 +141,7 @@ def test_with_a_joint_space_pictures_are_found_that_no_word_names(tmp_path: Path
         ('Who says "to be or not to be"?', 'says "to be or not to be"'),
         ("l'eau bout-elle?", "l eau bout elle"),
         ("水はなぜ沸騰する？", "水はなぜ沸騰する"),
+        ("Where is the letter T, and isn't it red?", "letter T red"),
     ],
 )
 def test_the_words_of_a_question_that_say_something_are_searched(question: str, query: str) -> None:

@@ -10,13 +10,13 @@ import pytest
 
 import vip
 from tests.clips import clip, stamps
-from tests.search.asked import SceneEmbedder, run_with_words
+from tests.search.asked import SceneEmbedder, moments_of, run_with_words
 from vip import registry, store
 from vip.config import ExtractSettings
 from vip.errors import InputError, UsageError
 from vip.protocols import SilentObserver
 from vip.records import SpokenWords
-from vip.search.ask_frames import ChosenFrames, choose_frames, words_near
+from vip.search.ask_frames import ChosenFrames, choose_frames, words_near, words_of
 
 SRT = "1\n00:00:02,100 --> 00:00:02,900\nNow the pump fails.\n"
 
@@ -75,8 +75,11 @@ def test_questions_have_folders_of_their_own_and_the_run_stays_as_it_is(video: P
     first = choose(video, "scene 1?/../../../evil")
     second = choose(video, "scene 2?")
     again = choose(run.folder, "scene 2?")
-    homes = [{folder for folder, _ in chosen.keyframes} for chosen in (first, second, again)]
+    more = choose(video, "scene 2?", frames=5)
+    homes = [{folder for folder, _ in chosen.keyframes} for chosen in (first, second, again, more)]
     assert homes[0] != homes[1] == homes[2]
+    assert homes[3] != homes[1], "another number of frames is another choice, and the first one's pictures stay"
+    assert all(keyframe.path.is_file() for _, keyframe in (*second.keyframes, *more.keyframes))
     assert all(home.parent == Path("talk.vip/asked") for (home,) in homes)
     assert {name: stamp for name, stamp in stamps(run.folder).items() if not name.startswith("asked/")} == before
     assert {path.name for path in Path().iterdir()} == {"talk.mp4", "talk.vip"}
@@ -109,7 +112,11 @@ def test_subtitles_beside_the_video_are_read_for_the_question_alone(video: Path)
 def test_captions_of_the_run_are_known_of_the_same_frames(video: Path) -> None:
     run = vip.run(video, keyframes=8, engine="offline", embedder="classic")
     answer = vip.ask(video, "what is there?", frames=8)
-    assert {frame.time_s: frame.caption for frame in answer.frames} == {row.time_s: row.dense_caption for row in run.descriptions}
+    captions = {row.time_s: row.dense_caption for row in run.descriptions}
+    assert {frame.time_s: frame.caption for frame in answer.frames} == captions
+    few = vip.ask(video, "what is there?", frames=3)
+    assert {frame.time_s: frame.caption for frame in few.frames} == {frame.time_s: captions[frame.time_s] for frame in few.frames}
+    assert len(set(captions.values())) > 1
 
 
 def test_a_run_whose_video_is_gone_is_asked_by_the_keyframes_that_it_has(video: Path) -> None:
@@ -175,6 +182,15 @@ def test_a_folder_of_runs_and_a_missing_video_are_said(video: Path, tmp_path: Pa
 
 
 # ---------------------------------------------------------------- words
+
+
+def test_transcribed_speech_is_called_that_before_a_model_reads_it(tmp_path: Path) -> None:
+    told = {"talk": "subtitles", "speech": "speech"}
+    folders = [run_with_words(tmp_path / f"{name}.vip", 2) for name in told]
+    for folder, source in zip(folders, told.values(), strict=True):
+        store.write_rows(folder / store.WORDS, [SpokenWords(start_s=0, end_s=0.5, text="Hello.", origin="x", source=source)])  # type: ignore[arg-type]
+    words = words_of(moments_of(*folders))
+    assert words == {(folders[0], "talk:0000"): "Hello.", (folders[1], "speech:0000"): "(transcribed by a program, not read:) Hello."}
 
 
 def cue(start_s: float, end_s: float, text: str) -> SpokenWords:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -21,14 +22,17 @@ from vip.search.ask_frames import ChosenFrames, choose_frames
 from vip.video.reader import Video
 
 SCENE_S = 10
-SCENES, RATE = 40, 12
+SCENES, RATE, BLACK = 40, 12, 25
 SRT = "1\n00:03:12,100 --> 00:03:12,900\nNow the pump fails.\n"
 
 
 class CountingEmbedder(SceneEmbedder):
-    """The joint space of the scenes; it counts what it is shown."""
+    """The joint space of the scenes, in which `nothing` is a black picture; it counts what it is shown."""
 
     shown = 0
+
+    def embed_texts(self, texts: Sequence[str]) -> Vectors:
+        return super().embed_images([scene(0) * 0]) if "nothing" in texts[0] else super().embed_texts(texts)
 
     def embed_images(self, images: Sequence[Image]) -> Vectors:
         CountingEmbedder.shown += len(images)
@@ -37,13 +41,13 @@ class CountingEmbedder(SceneEmbedder):
 
 @pytest.fixture(scope="module")
 def long_video(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Forty scenes of ten seconds each; decoding can begin at each second."""
+    """Forty scenes of ten seconds each, one of them black; decoding can begin at each second."""
     path = tmp_path_factory.mktemp("long") / "talk.mp4"
     with av.open(str(path), "w") as output:
         stream: Any = output.add_stream("libx264", rate=RATE, options={"g": str(RATE), "preset": "ultrafast"})
         stream.width, stream.height, stream.pix_fmt = 160, 90, "yuv420p"
         for number in range(SCENES):
-            picture = scene(number)
+            picture = scene(number) * (number != BLACK)
             for _ in range(SCENE_S * RATE):
                 output.mux(stream.encode(av.VideoFrame.from_ndarray(picture, format="rgb24")))
         output.mux(stream.encode(None))
@@ -113,6 +117,23 @@ def test_all_of_it_is_analyzed_where_the_video_is_short_or_the_embedder_knows_no
     chosen = choose(long_video, "where is scene 5?", embedder="classic")
     assert (Path("talk.vip") / store.MANIFEST).exists()
     assert "the embedder classic compares no pictures with questions" in chosen.notes[0]
+
+
+def test_frames_that_show_nothing_are_not_chosen_even_where_they_fit_best(long_video: Path) -> None:
+    chosen = scenes_of(choose(long_video, "where is nothing?"))
+    assert len(chosen) == 3
+    assert BLACK not in chosen
+
+
+def test_another_video_under_the_same_name_is_looked_at_itself(long_video: Path, tmp_path: Path) -> None:
+    video = tmp_path / "talk.mp4"
+    video.write_bytes(long_video.read_bytes())
+    first = choose(video, "where is scene 7?")
+    shown = CountingEmbedder.shown
+    os.utime(video, (1, 1))
+    again = choose(video, "where is scene 7?")
+    assert CountingEmbedder.shown > shown
+    assert {folder for folder, _ in again.keyframes} != {folder for folder, _ in first.keyframes}
 
 
 def test_a_second_time_nothing_is_decoded(long_video: Path, decoded: list[int]) -> None:

@@ -27,6 +27,13 @@ def test_rare_words_count_more_and_forms_of_a_word_are_one(question: str, order:
     assert [one.number for one in rank_by_words(question, [frame(number, words) for number, words in texts])] == order
 
 
+def test_a_word_that_all_frames_have_decides_nothing_and_a_rare_one_more_than_two_common_ones() -> None:
+    texts = ["pump fails water", "pump water", "pump fails", "pump seal", "pump fails water"]
+    frames = [frame(number, text) for number, text in enumerate(texts, 1)]
+    assert [one.number for one in rank_by_words("pump seal", frames)] == [4, 1, 2, 3, 5]
+    assert [one.number for one in rank_by_words("water fails seal", frames)] == [4, 1, 5, 2, 3]
+
+
 def test_captions_count_as_words_do() -> None:
     frames = [frame(1, None, "A street."), frame(2, None, "A dog on a street.")]
     assert [one.number for one in rank_by_words("where is the dog", frames)] == [2, 1]

@@ -67,6 +67,15 @@ def test_only_frames_that_were_shown_are_cited(text: str, listed: list[int], che
     assert (found.text, found.cited, found.dropped) == (checked, cited, dropped)
 
 
+def test_frames_with_one_label_are_cited_once_by_the_first_that_has_it() -> None:
+    """Two keyframes within a second."""
+    labels = {1: "talk@0:05", 4: "talk@0:05", 6: "talk@0:09"}
+    both = check_citations("It leaks [1].", [4, 6], labels)
+    assert (both.text, both.cited) == ("It leaks [talk@0:05]. [talk@0:09]", (1, 4, 6))
+    assert check_citations("It leaks [talk@0:05].", [], labels).cited == (1,)
+    assert check_citations("It leaks [4, 1].", [], labels).text == "It leaks [talk@0:05]."
+
+
 @given(st.text(alphabet="[]【】@:,0123456789 talkfrme-", max_size=60), st.lists(st.integers(-5, 12), max_size=4))
 def test_whatever_an_engine_writes_no_citation_is_out_of_range(text: str, listed: list[int]) -> None:
     found = check_citations(text, listed, LABELS)

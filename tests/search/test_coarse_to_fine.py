@@ -76,6 +76,18 @@ def test_chosen_frames_are_apart_and_not_all_of_one_clip(count: int) -> None:
         assert len({search.clip_of(place) for place in chosen}) > 1
 
 
+def test_at_most_half_of_the_frames_are_of_one_clip_where_others_have_more() -> None:
+    values = [1.0 + place / 1e6 if 500 <= place < 580 else 0.0 for place in range(1000)]
+    search, _ = searched(values, 60)
+    inside = [place for place in search.relevance if 500 <= place < 580]
+    clips = {search.clip_of(place) for place in inside}
+    for count in (4, 5):
+        chosen = search.best(count)
+        assert len(chosen) == count
+        assert all(sum(search.clip_of(place) == clip for place in chosen) <= (count + 1) // 2 for clip in clips)
+    assert sum(500 <= place < 580 for place in search.best(4)) >= 2
+
+
 def test_places_that_show_nothing_are_not_chosen() -> None:
     search = ClipSearch(places(100), 50)
     search.run(lambda some: {place: 1.0 for place in some if place >= 90})

@@ -116,6 +116,18 @@ def test_text_in_the_picture_is_found(tmp_path: Path) -> None:
     assert (found.keyframe_id, found.words and found.words.fields) == ("a:0001", ("text",))
 
 
+def test_what_is_not_determined_is_not_found(tmp_path: Path) -> None:
+    run = describe(run_folder(tmp_path / "a.vip", 2), "a dog", "a cat", mood="not determined")
+    assert not find_moments("determined", [run]).moments
+
+
+def test_many_moments_are_found_where_many_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.search.find.LEAST_HITS", 2)
+    monkeypatch.setattr("vip.search.find.HITS_A_MOMENT", 1)
+    run = describe(run_folder(tmp_path / "a.vip", 8), *["a dog", "a cat"] * 4)
+    assert [len(find_moments(SearchQuery(text="dog", moments=count), [run]).moments) for count in (1, 2, 4)] == [1, 2, 4]
+
+
 def test_words_without_spaces_between_them_are_found(tmp_path: Path) -> None:
     run = describe(run_folder(tmp_path / "a.vip", 2), "一个人倒牛奶", "一只狗")
     assert found_in(find_moments("牛奶", [run])) == [("a:0000", 0.0)]
@@ -203,13 +215,21 @@ def test_mixed_embedders_are_refused_but_texts_can_be_searched(scenes: Path, tmp
     assert not find_moments(SearchQuery(text="dog", fields=("caption",)), [scenes]).moments
 
 
-def test_a_model_in_a_folder_of_somebody_is_not_loaded_unasked(scenes: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("label", "shown"),
+    [
+        ("clip:local-dir:/home/mallory/model, 12 bytes", "clip:/home/mallory/model"),
+        ("clip:ViT-B-32/../../home/mallory/model", "clip:ViT-B-32/../../home/mallory/model"),
+        ("clip:ViT-B-32/a b", "clip:ViT-B-32/a b"),
+    ],
+)
+def test_a_model_in_a_folder_of_somebody_is_not_loaded_unasked(label: str, shown: str, scenes: Path, tmp_path: Path) -> None:
     for name, numbers in (("low", range(6)), ("high", range(6, 12))):
-        give_scenes(scenes / f"{name}.vip", numbers, "clip:local-dir:/home/mallory/model, 12 bytes")
+        give_scenes(scenes / f"{name}.vip", numbers, label)
     notes = Notes()
     assert not find_moments("scene 4", [scenes], observer=notes).moments
     assert notes.told[-1].startswith("Only words are searched")
-    assert "clip:/home/mallory/model" in notes.told[-1]
+    assert shown in notes.told[-1]
     with pytest.raises(UsageError, match="to compare pictures with it"):
         find_moments(SearchQuery(like=picture(tmp_path / "q.png", 1)), [scenes])
 
@@ -383,4 +403,6 @@ def test_every_source_has_an_index_of_its_own_in_the_cache(runs: Path, tmp_path:
     assert (default_folder([str(runs)]) / "index.sqlite").is_file()
     assert default_folder([str(runs)]).is_relative_to(tmp_path / "cache")
     assert default_folder([str(runs)]) != default_folder([str(runs / "cook.vip")])
+    many = [f"{number}.vip" for number in range(40)]
+    assert default_folder(many) == default_folder(many[::-1]) == default_folder([str(Path(one).absolute()) for one in many])
     assert vip.find_moments is find_moments

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.search.asked import run_with_words
+from tests.search.test_find import describe
 from vip import store
 from vip.errors import UsageError
 from vip.search.find import find_moments
@@ -30,6 +31,16 @@ def test_each_moment_has_its_picture_and_its_words_marked(runs: Path, tmp_path: 
     assert "<mark>Milk</mark>" in text
     assert "4 keyframes" in text
     assert "Content-Security-Policy" in text
+
+
+def test_all_texts_with_words_of_the_query_are_named_and_the_best_is_shown(tmp_path: Path) -> None:
+    run = run_with_words(tmp_path / "b.vip", 1, [(0.0, 0.5, "Milk is here.")])
+    describe(run, "Some milk.", setting="a dairy with cold milk")
+    found = find_moments("cold milk", [run])
+    (words,) = [moment.words for moment in found.moments]
+    assert words is not None
+    assert (words.fields, words.plain) == (("setting", "caption", "words"), "a dairy with cold milk")
+    assert '<p class="by">setting, caption, words</p>' in page(found, tmp_path)
 
 
 def test_text_of_others_is_text(runs: Path, tmp_path: Path) -> None:

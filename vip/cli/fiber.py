@@ -162,14 +162,15 @@ def collect_command(
 ) -> None:
     """Check what workers answered, keep noun phrases, review workers, and count what they are owed."""
     from vip.tasks.fiber.collect import read_marks, read_paid
-    from vip.tasks.fiber.collected_files import write_collected
+    from vip.tasks.fiber.collected_files import BESIDE, beside, write_collected
     from vip.tasks.fiber.noun_phrases import load_parser
     from vip.tasks.fiber.policy import read_policy
     from vip.tasks.fiber.results import read_results
     from vip.tasks.files import check_new
 
     console = Console(quiet=quiet, as_json=as_json)
-    check_new(out, overwrite=overwrite)
+    for path in (out, *(beside(out, name) for name in BESIDE)):
+        check_new(path, overwrite=overwrite)
     policy, marks, sent = read_policy(workers), read_marks(reviewed) if reviewed else None, read_paid(paid or [])
     answered = read_results(results)
     done = write_collected(out, answered, policy, load_parser(parser), marks=marks, paid=sent, seed=seed)
@@ -225,8 +226,9 @@ def errors_command(
     from vip.tasks.files import check_new
 
     console = Console(quiet=quiet, as_json=as_json)
-    check_new(out, overwrite=overwrite)
     rows = out.with_suffix(".csv")
+    for path in (out, rows):
+        check_new(path, overwrite=overwrite)
     cases = read_cases(annotations, predictions)
     count = write_error_rows(rows, cases)
     write_error_page(out, cases, samples=annotations, runs=runs or ())

@@ -26,7 +26,7 @@ from vip.search.ask_frames import run_folder_of
 from vip.store import Run
 from vip.video.source import FileSource
 
-COPIED = (store.KEYFRAMES, store.CANDIDATES, store.WORDS, store.TEXT, store.MANIFEST)
+COPIED = (store.CANDIDATES, store.WORDS, store.TEXT, store.KEYFRAMES, store.MANIFEST)
 """Of a run folder inside the roots, where it is described: the manifest last, since it says that the others are there."""
 
 
@@ -145,7 +145,8 @@ class Workshop:
         if run.folder.parent == self.settings.work:
             return run
         folder = self.settings.work / f"run-{_digest(str(run.folder))}"
-        if (folder / store.KEYFRAMES).exists():
+        last = store.MANIFEST if run.manifest else store.KEYFRAMES  # a call that was ended may have left a part of the copy
+        if store.exists(folder / last):
             return store.load_run(folder)
         return _copy_run(run, folder)
 

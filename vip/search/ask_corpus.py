@@ -60,6 +60,7 @@ IN_QUESTIONS = COMMON | frozenset(
     }
 )
 WORD = re.compile(r"\w+(?:['’]\w+)*")
+MOMENTS_A_FRAME = 10  # are searched for: the best ones may all be of one video
 SHORTENED = frozenset({"s", "re", "ve", "ll", "d", "m"})  # behind an apostrophe: what's, they're
 
 
@@ -134,7 +135,7 @@ def choose_frames_of_corpus(
         InputError, StoreError, BackendError: as of `find_moments`; or no keyframe that was found can be read.
     """
     check_frames(frames)
-    query = SearchQuery(text=query_of(question), moments=frames, embedder=embedder)
+    query = SearchQuery(text=query_of(question), moments=MOMENTS_A_FRAME * frames, embedder=embedder)
     index = index or default_folder(sources)
     found, notes = _search(sources, query, index, observer)
     counts = frames_of_moments(found.moments, frames)

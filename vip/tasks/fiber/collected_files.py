@@ -34,6 +34,14 @@ from vip.tasks.fiber.task import sample_of
 from vip.tasks.files import write_samples
 from vip.wording import counted, option
 
+BESIDE = ("records.json", "workers.csv", "left-out.jsonl", "sheet.csv", "bonuses.jsonl")
+"""How the files beside the samples end; of the last two, a collection writes one."""
+
+
+def beside(out: Path, name: str) -> Path:
+    """Return where a file stands beside the samples."""
+    return out.with_name(f"{out.stem}.{name}")
+
 
 @dataclass(frozen=True, slots=True)
 class CollectSummary:
@@ -101,26 +109,23 @@ def write_collected(
     """
     store.make_folder(out.parent)
 
-    def beside(name: str) -> Path:
-        return out.with_name(f"{out.stem}.{name}")
-
     collected = collect(results, policy, parser)
     reviews = review_workers(collected, policy, marks)
     sheet = list(review_rows(collected, policy, seed))
     leave_out_rejected(collected, reviews)
     done = assemble(collected)
-    write_records(beside("records.json"), done.records)
+    write_records(beside(out, "records.json"), done.records)
     write_samples(out, map(sample_of, done.records))
-    _write_workers(beside("workers.csv"), reviews, collected)
-    store.write_rows(beside("left-out.jsonl"), results.left_out)
+    _write_workers(beside(out, "workers.csv"), reviews, collected)
+    store.write_rows(beside(out, "left-out.jsonl"), results.left_out)
     waits = any(one.decision == "to review" for one in reviews)
     to_mark, bonuses, cents = None, [], 0
     if waits:
-        to_mark = write_sheet(beside("sheet.csv"), sheet)
+        to_mark = write_sheet(beside(out, "sheet.csv"), sheet)
     else:
         bonuses = unpaid(count_bonuses(collected, policy.pay), paid)
-        cents = write_bonuses(beside("bonuses.jsonl"), bonuses)
-    names = [out, *(beside(name) for name in ("records.json", "workers.csv", "left-out.jsonl"))]
+        cents = write_bonuses(beside(out, "bonuses.jsonl"), bonuses)
+    names = [out, *(beside(out, name) for name in ("records.json", "workers.csv", "left-out.jsonl"))]
     return CollectSummary(
         blanks=len(done.records),
         unavailable=done.unavailable,
@@ -136,7 +141,7 @@ def write_collected(
         bonuses=len(bonuses),
         bonus_cents=cents,
         pay_cents=policy.pay.hit * len(results.assignments),
-        files=tuple(map(str, [*names, beside("sheet.csv" if waits else "bonuses.jsonl")])),
+        files=tuple(map(str, [*names, beside(out, "sheet.csv" if waits else "bonuses.jsonl")])),
     )
 
 

@@ -1,0 +1,90 @@
+"""Which calls run beside each other."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("mcp")
+
+from vip.config import CaptionSettings
+from vip.mcp.calls import Calls, OnProgress
+from vip.mcp.results import ServerSettings, ToolResult
+
+pytestmark = pytest.mark.extra("mcp")
+PATIENCE_S = 20
+
+Call = tuple[str, dict[str, Any]]
+Together = Callable[..., int]
+
+
+class IdleCalls(Calls):
+    """Does nothing, and notes how many calls do so at once."""
+
+    async def _run(self, name: str, given: object, on_progress: OnProgress) -> ToolResult:
+        running.append(name)
+        await asyncio.sleep(0.05)  # room for a call that must not run now
+        while len(running) < expected and most[-1] < expected:
+            most.append(max(most[-1], len(running)))
+            await asyncio.sleep(0.005)
+        most.append(max(most[-1], len(running)))
+        running.remove(name)
+        return ToolResult(name)
+
+
+running: list[str] = []
+most: list[int] = []
+expected = 1
+
+
+@pytest.fixture
+def together(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Together:
+    """Start calls at the same time, and return how many ran at once; so many as are expected are waited for."""
+    for name in ("a.mp4", "b.mp4", "c.mp4"):
+        (tmp_path / name).write_bytes(b"x")
+    root = tmp_path.resolve()
+
+    def start(*calls: Call, at_once: int = 1) -> int:
+        async def tell(steps: int, text: str) -> None:
+            pass
+
+        async def run() -> list[ToolResult]:
+            idle = IdleCalls(ServerSettings(roots=(root,), work=root, max_usd=1.0, captions=CaptionSettings()))
+            return await asyncio.wait_for(asyncio.gather(*(idle.run(name, given, tell) for name, given in calls)), PATIENCE_S)
+
+        monkeypatch.setitem(globals(), "expected", at_once)
+        most[:] = [0]
+        assert [one.text for one in asyncio.run(run())] == [name for name, _ in calls]
+        return most[-1]
+
+    return start
+
+
+def search(*sources: str) -> Call:
+    return "search", {"query": "pump", "sources": list(sources)}
+
+
+def sheet(video: str) -> Call:
+    return "sheet", {"video": video}
+
+
+def test_two_calls_run_at_once_and_no_third(together: Together) -> None:
+    assert together(search("a.mp4"), sheet("b.mp4"), sheet("c.mp4"), at_once=2) == 2
+
+
+def test_calls_about_one_video_wait_for_each_other_wherever_it_is_named(together: Together) -> None:
+    for sources in (("a.mp4", "b.mp4"), ("b.mp4", "a.mp4")):
+        assert together(search(*sources), sheet("b.mp4")) == 1
+    assert together(search("a.mp4", "b.mp4"), search("b.mp4", "a.mp4")) == 1, "and not for ever"
+    assert together(search("a.mp4", "a.mp4")) == 1
+
+
+def test_calls_that_cost_money_run_one_at_a_time(together: Together) -> None:
+    first, second = (("ask", {"question": "why?", "sources": [name]}) for name in ("a.mp4", "b.mp4"))
+    assert together(first, second) == 1
+    assert together(first, ("describe", {"video": "b.mp4"})) == 1
+    assert together(first, sheet("b.mp4"), at_once=2) == 2

@@ -1,0 +1,167 @@
+"""What the tools do, in this process: which run a name stands for, what is said of a stretch of time, what may be written."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import cv2
+import pytest
+
+pytest.importorskip("mcp")
+
+from tests.clips import clip, scene, stamps
+from tests.search.asked import run_with_words
+from vip import store
+from vip.config import CaptionSettings
+from vip.mcp import workshop
+from vip.mcp.pictures import shrink
+from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
+from vip.mcp.worker import _PipeObserver, perform
+from vip.protocols import SilentObserver
+from vip.store import load_run
+
+pytestmark = pytest.mark.extra("mcp")
+SRT = "1\n00:00:01,000 --> 00:00:02,000\none\n\n2\n00:00:03,000 --> 00:00:04,000\ntwo\n"
+
+
+class Server:
+    """A server without processes."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root, self.work = folder / "root", folder / "work"
+        self.root.mkdir()
+        self.work.mkdir()
+        self.settings = ServerSettings(roots=(self.root,), work=self.work, max_usd=0.5, captions=CaptionSettings(engine="offline"))
+        self.reported: list[float] = []
+
+    def call(self, tool: str, *, spent_usd: float = 0.0, **arguments: Any) -> ToolResult:
+        return perform(ToolCall(tool, arguments, self.settings, spent_usd), SilentObserver(), self.reported.append)
+
+    def run_of(self, video: str) -> str:
+        """The name of the run of a video, which is made where it is not there."""
+        return self.call("keyframes", video=video).text.partition(":")[0]
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Server:
+    return Server(tmp_path.resolve())
+
+
+def test_a_video_that_has_changed_gets_another_run(server: Server) -> None:
+    video = clip(server.root / "talk.mp4", range(2))
+    first = server.run_of("talk.mp4")
+    assert server.run_of(str(video)) == first
+    os.utime(video, (1, 1))
+    assert server.run_of("talk.mp4") != first
+
+
+def test_what_is_described_in_part_is_described_to_its_end(server: Server) -> None:
+    clip(server.root / "talk.mp4", range(3))
+    run = server.run_of("talk.mp4")
+    every = server.call("describe", video=run).data
+    path = server.work / run / store.DESCRIPTIONS
+    path.write_text("".join(path.read_text().splitlines(keepends=True)[:1]))
+    assert server.call("describe", video=run).data == every
+    assert [row["number"] for row in every] == list(range(1, len(every) + 1))
+
+
+@pytest.mark.parametrize(
+    ("times", "said"),
+    [
+        ({}, ["one", "two"]),
+        ({"start": "1.5"}, ["one", "two"]),  # it is being said
+        ({"start": "2"}, ["two"]),
+        ({"end": "3"}, ["one"]),
+        ({"end": "3.1"}, ["one", "two"]),
+        ({"start": "2", "end": "3"}, []),
+        ({"start": "0", "end": "0.5"}, []),
+    ],
+)
+def test_words_of_a_stretch_are_those_that_are_said_in_it(times: dict[str, str], said: list[str], server: Server) -> None:
+    clip(server.root / "talk.mp4", range(2))
+    (server.root / "talk.srt").write_text(SRT)
+    assert [row["text"] for row in server.call("words", video="talk.mp4", **times).data] == said
+
+
+@pytest.mark.parametrize(("start", "end"), [("2", "2"), ("0", "0"), ("3", "2")])
+def test_a_stretch_has_a_start_before_its_end(start: str, end: str, server: Server) -> None:
+    clip(server.root / "talk.mp4", range(2))
+    refused = server.call("words", video="talk.mp4", start=start, end=end)
+    assert (refused.text, refused.is_error) == ("start does not lie before end.", True)
+
+
+def test_words_of_a_run_whose_video_became_a_link_out_of_the_roots_are_not_read(server: Server, tmp_path: Path) -> None:
+    video = clip(server.root / "talk.mp4", range(2))
+    run = server.run_of("talk.mp4")
+    (tmp_path / "secret.srt").write_text(SRT)
+    video.rename(tmp_path / "secret.mp4")
+    video.symlink_to(tmp_path / "secret.mp4")
+    refused = server.call("words", video=run)
+    assert refused.is_error
+    assert "leads out of them by a link" in refused.text
+
+
+def test_text_in_the_pictures_of_a_run_folder_is_not_read_into_it(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run_with_words(server.root / "talk.vip", 2, [(0.0, 1.0, "Hello.")])
+    monkeypatch.setattr("vip.mcp.texts.add_text", lambda *_, **__: pytest.fail("it is somebody's folder"))
+    before = stamps(folder)
+    found = server.call("words", video="talk.vip", pictures=True)
+    assert "Nobody read the text in the keyframes of this run folder" in found.data[-1]["note"]
+    assert stamps(folder) == before
+
+
+def test_the_copy_of_a_run_folder_that_a_call_was_ended_in_is_made_whole(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_with_words(server.root / "talk.vip", 2, [(0.0, 1.0, "Now the pump fails.")])
+    with monkeypatch.context() as patched:
+        patched.setattr(workshop, "COPIED", workshop.COPIED[:-1])
+        server.call("describe", video="talk.vip")
+    (copy,) = server.work.glob("run-*")
+    assert not (copy / store.MANIFEST).exists()
+    (copy / store.WORDS).unlink()
+    assert not server.call("describe", video="talk.vip").is_error
+    assert load_run(copy).words == load_run(server.root / "talk.vip").words
+    assert (copy / store.MANIFEST).exists()
+
+
+def test_the_last_keyframe_is_shown_and_none_behind_it(server: Server) -> None:
+    folder = run_with_words(server.root / "talk.vip", 3)
+    last = server.call("frame", video="talk.vip", number=3)
+    assert last.text.startswith("Keyframe 3 of the run folder at 0:03.00")
+    assert "There is no keyframe 4: the run folder has 3." in server.call("frame", video="talk.vip", number=4).text
+    times = {"0": 1, "0.74": 1, "0.76": 2, "2.3": 3, "99": 3}
+    found = {time: server.call("frame", video="talk.vip", time=time).text.split()[1] for time in times}
+    assert found == {time: str(number) for time, number in times.items()}
+    assert len(load_run(folder).keyframes) == 3
+
+
+@pytest.mark.parametrize(("shape", "size"), [((90, 160), (80, 45)), ((160, 90), (45, 80)), ((40, 60), (60, 40))])
+def test_a_picture_has_no_longer_side_than_asked_and_is_not_enlarged(shape: tuple[int, int], size: tuple[int, int], tmp_path: Path) -> None:
+    keyframe = load_run(run_with_words(tmp_path / "talk.vip", 1)).keyframes[0]
+    store.write_picture(keyframe.path, cv2.resize(scene(1), shape[::-1]))
+    assert shrink(keyframe, 80).size == size
+
+
+def test_an_answer_says_how_its_keyframes_were_chosen(server: Server) -> None:
+    run_with_words(server.root / "talk.vip", 3, [(2.6, 3.4, "Now the pump has failed.")])
+    found = server.call("ask", question="why does the pump fail?")
+    assert [row["note"] for row in found.data if "note" in row] == ["Searched 3 keyframes for pump fail: 1 moment of 1 video."]
+
+
+def test_only_what_this_call_spends_is_reported(server: Server) -> None:
+    run_with_words(server.root / "talk.vip", 1)
+    assert not server.call("sheet", video="talk.vip", spent_usd=0.3).is_error
+    assert server.reported == [0.0]
+
+
+def test_progress_is_told_in_steps_that_add_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    sent: list[Progress] = []
+    now = iter((0.3, 0.3, 0.4, 0.6, 0.6, 0.7, 0.7))
+    monkeypatch.setattr("vip.mcp.worker.time.monotonic", lambda: next(now))
+    observer = _PipeObserver(type("Sender", (), {"send": staticmethod(sent.append)})())  # type: ignore[arg-type]
+    with observer.track("Looking", 4) as advance:
+        for _ in range(4):
+            advance()
+    assert [one.text for one in sent] == ["Looking: 1 of 4", "Looking: 3 of 4", "Looking: 4 of 4"]
+    assert [one.steps for one in sent] == [1, 2, 1]
