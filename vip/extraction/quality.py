@@ -32,10 +32,11 @@ BAR_LEVEL = 24  # grey level up to which a row or column at the border is a blac
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
 BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
 SOFT_SHARE = 0.1  # of the sharpness of the surroundings
-SURROUNDINGS = 4  # frames on either side that make the reference
+SURROUNDINGS, APART_S = 4, 0.25  # frames on either side that make the reference, and the seconds between them
 SAME_VIEW_COSINE = 0.85
 SAME_VIEW = 1.0  # cosine and a fifth of the correlation of the signatures: two shots in the same dark colours have a high cosine alone
 BLURRED_VIEW = 1 / 2  # of the sharpness of another frame of the same view
+OUT_OF_FOCUS_SHAPE = 0.7  # correlation with a frame ten times as sharp: of 24 mixes no two frames of different clips have more
 FADED_CONTRAST = 0.6  # of the contrast of a neighbour that shows the same
 FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went up or down with it, as in a fade
 LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that dissolve
@@ -116,15 +117,31 @@ def shows_nothing(measured: FrameMeasures) -> BadRule | None:
     return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
 
 
-def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
+def references(measured: Sequence[FrameMeasures | None], times_s: Sequence[float]) -> list[float]:
     """Return for each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
 
-    None stands for a frame that could not be decoded.
+    Of frames that follow within a quarter of a second the first counts: encoders put several sync frames where the focus changes.
+
+    Args:
+        measured: None for a frame that could not be decoded.
     """
     shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
-    around = [[*shows[max(0, i - SURROUNDINGS) : i], *shows[i + 1 : i + 1 + SURROUNDINGS]] for i in range(len(shows))]
+    sides = (range(len(shows)), range(len(shows) - 1, -1, -1))
+    around = [[shows[other] for side in sides for other in _apart(times_s, side[side.index(i) + 1 :], times_s[i])] for i in range(len(shows))]
     seen = [[value for value in window if value == value] for window in around]  # np.nanmedian would load numpy.ma: 40 ms
     return [median(window) if window else 0.0 for window in seen]
+
+
+def _apart(times_s: Sequence[float], rows: Sequence[int], last_s: float) -> list[int]:
+    """Return the first 4 of these rows that lie a quarter of a second from the one before or more."""
+    found: list[int] = []
+    for row in rows:
+        if len(found) == SURROUNDINGS:
+            break
+        if abs(times_s[row] - last_s) >= APART_S:
+            found.append(row)
+            last_s = times_s[row]
+    return found
 
 
 def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
@@ -142,6 +159,11 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
 def much_blurrier(mine: Quality, other: Quality) -> bool:
     """Return whether a frame is so blurred that another of the same view stands for both."""
     return mine.sharpness < BLURRED_VIEW * other.sharpness
+
+
+def is_out_of_focus(mine: Quality, other: Quality, correlation: float) -> bool:
+    """Return whether a frame shows what another one shows, out of focus: far softer, and of its shape by the correlation of signatures."""
+    return mine.sharpness < SOFT_SHARE * other.sharpness and correlation > OUT_OF_FOCUS_SHAPE
 
 
 def is_soft(mine: Quality, reference: float) -> bool:
