@@ -30,6 +30,7 @@ LETTERS_IN_MIDDLE = 0.0015  # share of its pixels; small titles have 0.0025 and 
 FLAT_CONTRAST = 0.02
 BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
+PALE_DETAIL, VERY_SOFT_SHARE = 0.01, 0.02  # where there is little contrast noise is much of it
 BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
 SOFT_SHARE = 0.1  # of the sharpness of the surroundings
 SURROUNDINGS, APART_S = 4, 0.25  # frames on either side that make the reference, and the seconds between them
@@ -152,8 +153,10 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
     """
     if rule := shows_nothing(measured):
         return rule
-    out_of_focus = measured.detail < DEFOCUSED_DETAIL and measured.quality.sharpness < BLURRED_SHARE * reference
-    return "blurred" if out_of_focus else None
+    sharpness = measured.quality.sharpness
+    is_blurred = measured.detail < DEFOCUSED_DETAIL and sharpness < BLURRED_SHARE * reference
+    is_pale_and_blurred = measured.detail < PALE_DETAIL and sharpness < VERY_SOFT_SHARE * reference
+    return "blurred" if is_blurred or is_pale_and_blurred else None
 
 
 def much_blurrier(mine: Quality, other: Quality) -> bool:
