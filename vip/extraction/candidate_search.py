@@ -17,13 +17,13 @@ from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
 from vip.extraction.picture_count import likely_pictures
-from vip.extraction.samplers.sync import fill
+from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
 
-MOST_SETTLED_AGAIN = 3
+MOST_SETTLED_AGAIN = 2
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
@@ -54,7 +54,7 @@ class CandidateSearch:
 
 def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[FrameAnalysis]:
     """Analyze the planned frames and those that join them."""
-    analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
+    analyses = _scan(search, "Looking at frames", planned, exact=search.exact, sharpest=_takes_sharpest(search, planned))
     if search.as_is:
         return _add_objects(search, analyses, range(len(analyses)))
     analyses = _search_all(search, analyses)
@@ -97,10 +97,16 @@ def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Seque
     return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
 
 
-def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool) -> list[FrameAnalysis]:
+def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool, sharpest: bool = False) -> list[FrameAnalysis]:
     exact = exact or not _are_replaceable(search.video, pts)
     with search.observer.track(title, len(pts)) as advance:
-        return analyze.analyze(search.video, pts, search.analyzer, exact=exact, keeper=search.keeper, advance=advance)
+        return analyze.analyze(search.video, pts, search.analyzer, exact=exact, sharpest=sharpest, keeper=search.keeper, advance=advance)
+
+
+def _takes_sharpest(search: CandidateSearch, planned: Sequence[int]) -> bool:
+    """Return whether all frames are decoded for the sharpest ones among them: of a short video that has few sync frames."""
+    index = search.video.index
+    return (search.insistent or search.counts_pictures) and is_short(index) and not set(planned) <= set(index.sync_pts.tolist())
 
 
 def _are_replaceable(video: Reader, pts: Sequence[int]) -> bool:
@@ -170,7 +176,9 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     new = {frame.pts for frame in _likely_keyframes(search, analyses)} - doubted
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
-    restless = PacketActivity(search.video.index).is_followed_by_much(sorted(new))
+    flagged = {analysis.pts for analysis in analyses if analysis.in_transition}
+    looked_into = new & flagged if is_short(search.video.index) else new  # whose candidates lie so close that they tell dissolves
+    restless = PacketActivity(search.video.index).is_followed_by_much(sorted(looked_into))
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
         return analyses

@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.ranks import median
-from vip.records import Image, Quality
+from vip.records import GreyPicture, Image, Quality
 
 WORKING_SIDE_PX = 640
 
@@ -77,8 +77,7 @@ def measure(image: Image) -> FrameMeasures:
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
     middle = _middle(grey)
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
-    _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
-    quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
+    quality = Quality(sharpness=sharpness_of(grey), brightness=mean / 255, contrast=deviation / 255)
     below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
     return FrameMeasures(
         quality,
@@ -89,6 +88,12 @@ def measure(image: Image) -> FrameMeasures:
         bright_in_middle=float(np.count_nonzero(middle > CLEAR_LIGHT)) / middle.size,
         dim_in_middle=float(np.count_nonzero(middle < CLEAR_DARK)) / middle.size,
     )
+
+
+def sharpness_of(grey: GreyPicture) -> float:
+    """Return the variance of the Laplacian."""
+    _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
+    return float(spread[0, 0]) ** 2
 
 
 def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:

@@ -7,9 +7,8 @@ the next is the same everywhere: the differences of pictures are parallel. Where
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -66,24 +65,44 @@ def find_settled(
         advance()
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
-        for first in batch:
-            before = doubts[first]
-            probe, behind = probes[before.pts], _pts_behind(video, before)
-            frames = reader.frames(sorted({*probe, *behind}), longest_side_px=WORKING_SIDE_PX)
-            probed = list(islice(frames, len(probe)))
-            dissolves[before.pts] = is_dissolving(np.stack([before.signature, *(signature_of(frame.image) for frame in probed)]))
-            if dissolves[before.pts] or before.pts in soft:
-                wanted = set(behind)
-                found = _settled(
-                    before, [frame for frame in (*probed, *frames) if frame.pts in wanted], analyzer, dissolves=dissolves[before.pts]
-                )
+        for gop in reader.groups(batch):  # decoded twice at most, whatever number of doubtful frames it has
+            wanted: dict[int, FrameAnalysis] = {}
+            for before, probed in _frames_of_each(reader, {doubts[first].pts: probes[doubts[first].pts] for first in gop}):
+                analysis = doubts[probes[before][0]]
+                dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
+                if dissolves[before] or before in soft:
+                    wanted[before] = analysis
+                advance()
+            for before, frames in _frames_of_each(reader, {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}):
+                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves[before])
                 if found and found.pts not in known:
-                    yield replace(found, stands_in_for=before.pts)
-            advance()
+                    yield replace(found, stands_in_for=before)
 
     found = mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
     # whatever their packets say: the pictures around them were compared
     return Settled([replace(analysis, in_transition=False) for analysis in found], dissolves)
+
+
+def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Frame]]]:
+    """Yield each key with the frames of its PTS, from one pass over the video: as soon as they are decoded, in the order of the last ones."""
+    waiting = sorted((pts for pts in wanted if wanted[pts]), key=lambda pts: wanted[pts][-1])
+    decoded: dict[int, Frame] = {}
+    for frame in reader.frames(sorted({pts for key in waiting for pts in wanted[key]}), longest_side_px=WORKING_SIDE_PX):
+        while waiting and wanted[waiting[0]][-1] < frame.pts:
+            yield _take(waiting, wanted, decoded)
+        decoded[frame.pts] = frame
+    while waiting:
+        yield _take(waiting, wanted, decoded)
+
+
+def _take(waiting: list[int], wanted: Mapping[int, Sequence[int]], decoded: dict[int, Frame]) -> tuple[int, list[Frame]]:
+    """Take the first key that waits, with its frames; forget those that nobody needs any more."""
+    key = waiting.pop(0)
+    frames = [decoded[pts] for pts in wanted[key] if pts in decoded]
+    needed = {pts for other in waiting for pts in wanted[other]}
+    for pts in [pts for pts in decoded if pts not in needed]:
+        del decoded[pts]
+    return key, frames
 
 
 def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
@@ -98,7 +117,8 @@ def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
 def _pts_just_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     """Return PTS of the next four frames in the GOP, a thirtieth of a second apart or more; none where they are too expensive."""
     shown = video.index.shown_pts
-    end, most = _end_of_gop(video.index, analysis.pts), MOST_PACKETS_WHERE_EXPENSIVE if video.index.decodes_all else MOST_PACKETS
+    end = _end_of_gop(video.index, analysis.pts)
+    most = MOST_PACKETS if analysis.in_transition and not video.index.decodes_all else MOST_PACKETS_WHERE_EXPENSIVE
     least, found = PROBE_STEP_S / float(video.time_base), [analysis.pts]
     for pts in shown[int(np.searchsorted(shown, analysis.pts, side="right")) :]:
         if len(found) > PROBED_FRAMES or pts >= end:
