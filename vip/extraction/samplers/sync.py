@@ -65,7 +65,7 @@ class SyncSampler:
 
 def is_short(index: PacketIndex) -> bool:
     """Return whether a video has so few frames that looking at many of them costs little."""
-    return 0 < len(index.shown_pts) <= SHORT_FRAMES
+    return not index.is_sparse and 0 < len(index.shown_pts) <= SHORT_FRAMES
 
 
 def _most_in_short(index: PacketIndex, keyframes: int) -> int:
