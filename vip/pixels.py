@@ -84,7 +84,7 @@ def to_image(
 
 
 def to_grey(frame: VideoFrame, reformatter: VideoReformatter, *, longest_side_px: int) -> npt.NDArray[np.uint8]:
-    """Return the lightness of a frame as it is stored, uint8 (H, W), with its longest side scaled down to `longest_side_px` if it is longer.
+    """Return the lightness of a frame as it is stored, uint8 (H, W), its longest side scaled down to `longest_side_px` if it is longer.
 
     It takes a third of the time of `to_image`.
     """

@@ -7,7 +7,18 @@ from collections.abc import Container, Sequence
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
-from vip.extraction.quality import BadRule, correlation, is_blend, is_out_of_focus, much_blurrier, much_paler, references, same_shape, same_view, verdict
+from vip.extraction.quality import (
+    BadRule,
+    correlation,
+    is_blend,
+    is_out_of_focus,
+    much_blurrier,
+    much_paler,
+    references,
+    same_shape,
+    same_view,
+    verdict,
+)
 from vip.records import Decision
 from vip.timecode import timecode
 from vip.wording import counted, option
@@ -75,7 +86,7 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
 
 
 def _drop_blurred(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
-    """Drop each frame of whose view a frame twice as sharp, or of whose shape one ten times as sharp, is seen within 2 s and not dropped."""
+    """Drop each frame of whose view one twice as sharp, or of whose shape one ten times as sharp, is within 2 s and not dropped itself."""
     sharpest_first = sorted(set(range(len(analyses))) - set(dropped), key=lambda index: -analyses[index].measured.quality.sharpness)
     for index in sharpest_first:
         for other in _near_in_time(index, analyses, dropped):

@@ -132,22 +132,22 @@ def references(measured: Sequence[FrameMeasures | None], times_s: Sequence[float
         measured: None for a frame that could not be decoded.
     """
     shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
-    sides = (range(len(shows)), range(len(shows) - 1, -1, -1))
-    around = [[shows[other] for side in sides for other in _apart(times_s, side[side.index(i) + 1 :], times_s[i])] for i in range(len(shows))]
+    rows = range(len(shows))
+    before, behind = ([_apart(times_s, row, side) for row in rows] for side in (-1, 1))
+    around = [[shows[other] for other in (*before[row], *behind[row])] for row in rows]
     seen = [[value for value in window if value == value] for window in around]  # np.nanmedian would load numpy.ma: 40 ms
     return [median(window) if window else 0.0 for window in seen]
 
 
-def _apart(times_s: Sequence[float], rows: Sequence[int], last_s: float) -> list[int]:
-    """Return the first 4 of these rows that lie a quarter of a second from the one before or more."""
-    found: list[int] = []
-    for row in rows:
-        if len(found) == SURROUNDINGS:
-            break
-        if abs(times_s[row] - last_s) >= APART_S:
-            found.append(row)
-            last_s = times_s[row]
-    return found
+def _apart(times_s: Sequence[float], row: int, step: int) -> list[int]:
+    """Return the next 4 rows on one side, each a quarter of a second from the one before or more."""
+    found = [row]
+    other = row + step
+    while 0 <= other < len(times_s) and len(found) <= SURROUNDINGS:
+        if abs(times_s[other] - times_s[found[-1]]) >= APART_S:
+            found.append(other)
+        other += step
+    return found[1:]
 
 
 def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:

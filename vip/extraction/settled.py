@@ -84,7 +84,7 @@ def find_settled(
 
 
 def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Frame]]]:
-    """Yield each key with the frames of its PTS, from one pass over the video: as soon as they are decoded, in the order of the last ones."""
+    """Yield each key with the frames of its PTS as soon as they are decoded, in the order of their last ones, from one pass."""
     waiting = sorted((pts for pts in wanted if wanted[pts]), key=lambda pts: wanted[pts][-1])
     decoded: dict[int, Frame] = {}
     for frame in reader.frames(sorted({pts for key in waiting for pts in wanted[key]}), longest_side_px=WORKING_SIDE_PX):
@@ -106,7 +106,7 @@ def _take(waiting: list[int], wanted: Mapping[int, Sequence[int]], decoded: dict
 
 
 def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
-    """Return whether N pictures in a row begin in a dissolve: much changes, and each step is like the one before. False for fewer than 5."""
+    """Return whether five pictures in a row lie in a dissolve: much changes, and each step is like the one before. Fewer do not tell."""
     if len(signatures) <= PROBED_FRAMES:
         return False
     pictures = signatures.reshape(len(signatures), -1).astype(np.float32)

@@ -69,7 +69,7 @@ def is_short(index: PacketIndex) -> bool:
 
 
 def _most_in_short(index: PacketIndex, keyframes: int) -> int:
-    """Return how many candidates a short video gets: more, since they cost little there, but none so near the next that it shows the same."""
+    """Return how many candidates a short video gets: more, since they cost little there, but not so near each other as to show the same."""
     if not is_short(index):
         return 0
     seconds = float(int(index.shown_pts[-1] - index.shown_pts[0]) * index.time_base)
