@@ -79,8 +79,8 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
 
 
 def _add_objects_to_good(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Search the good frames for objects, those that were searched before left out."""
-    return _add_objects(search, analyses, [place for place in good_frames(analyses, None) if analyses[place].detections is None])
+    """Search the good frames for objects, but for those that were searched before: their pictures are gone, whatever was found."""
+    return _add_objects(search, analyses, [place for place in good_frames(analyses, None) if analyses[place].picture is not None])
 
 
 def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
@@ -90,9 +90,12 @@ def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places:
 
 
 def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
-    """Return the planned PTS of which no frame was seen, nor one that follows soon enough."""
-    within = 0 if search.exact else round(NEAR_S / search.video.time_base)
+    """Return the planned PTS of which no frame was seen, nor one that stands for it: of its window, or following soon enough."""
     seen = [analysis.pts for analysis in analyses]
+    if _takes_sharpest(search, planned):
+        windows = analyze.windows_around(search.video, planned)
+        return [pts for pts in planned if not set(windows[pts]) & set(seen)]
+    within = 0 if search.exact else round(NEAR_S / search.video.time_base)
     places = np.searchsorted(seen, planned).tolist()
     return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
 

@@ -40,7 +40,7 @@ class Settled(NamedTuple):
     frames: list[FrameAnalysis]
     """Settled ones, in time order; each stands in for a doubtful one."""
     dissolves: dict[int, bool]
-    """Whether a doubtful frame lies in a dissolve, by its PTS; those that could not be looked behind are missing."""
+    """Whether a doubtful frame lies in a dissolve, by its PTS; missing where fewer than four frames behind it were seen."""
 
 
 def find_settled(
@@ -69,12 +69,13 @@ def find_settled(
             wanted: dict[int, FrameAnalysis] = {}
             for before, probed in _frames_of_each(reader, {doubts[first].pts: probes[doubts[first].pts] for first in gop}):
                 analysis = doubts[probes[before][0]]
-                dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
-                if dissolves[before] or before in soft:
+                if len(probed) == PROBED_FRAMES:  # fewer do not tell
+                    dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
+                if dissolves.get(before) or before in soft:
                     wanted[before] = analysis
                 advance()
             for before, frames in _frames_of_each(reader, {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}):
-                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves[before])
+                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False))
                 if found and found.pts not in known:
                     yield replace(found, stands_in_for=before)
 
@@ -106,16 +107,14 @@ def _take(waiting: list[int], wanted: Mapping[int, Sequence[int]], decoded: dict
 
 
 def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
-    """Return whether five pictures in a row lie in a dissolve: much changes, and each step is like the one before. Fewer do not tell."""
-    if len(signatures) <= PROBED_FRAMES:
-        return False
+    """Return whether five pictures in a row lie in a dissolve: much changes, and each step is like the one before."""
     pictures = signatures.reshape(len(signatures), -1).astype(np.float32)
     steps = np.diff(pictures, axis=0)
     return float(_cosines(steps).mean()) > DISSOLVE_PARALLEL and float(np.abs(pictures[3] - pictures[0]).mean()) > DISSOLVE_LEVELS
 
 
 def _pts_just_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
-    """Return PTS of the next four frames in the GOP, a thirtieth of a second apart or more; none where they are too expensive."""
+    """Return PTS of the next four frames in the GOP, a thirtieth of a second apart or more; none where one is too expensive."""
     shown = video.index.shown_pts
     end = _end_of_gop(video.index, analysis.pts)
     most = MOST_PACKETS if analysis.in_transition and not video.index.decodes_all else MOST_PACKETS_WHERE_EXPENSIVE
@@ -125,7 +124,7 @@ def _pts_just_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
             break
         if pts - found[-1] >= least:
             found.append(int(pts))
-    return [pts for pts in found[1:] if video.effort(pts) <= most]
+    return found[1:] if all(video.effort(pts) <= most for pts in found[1:]) else []
 
 
 def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:

@@ -85,7 +85,7 @@ class PacketActivity:
         return np.asarray(np.logical_or(large, self._strongest_burst(times, BURST_AROUND_S) > self._restless), np.bool_)
 
     def is_followed_by_much(self, pts: Sequence[int]) -> set[int]:
-        """Return those of these PTS behind which the packets of a fifth of a second hold half of a whole picture or more.
+        """Return those of these PTS behind which the packets of a fifth of a second hold more than half of a whole picture.
 
         All frames in a cross-fade are so followed, and nearly half of the others.
         """

@@ -64,8 +64,8 @@ class SyncSampler:
 
 
 def is_short(index: PacketIndex) -> bool:
-    """Return whether a video has so few frames that looking at many of them costs little."""
-    return not index.is_sparse and 0 < len(index.shown_pts) <= SHORT_FRAMES
+    """Return whether a video has so few frames that looking at many of them costs little; False where the packets tell too little."""
+    return not (index.is_sparse or index.by_decoding) and 0 < len(index.shown_pts) <= SHORT_FRAMES
 
 
 def _most_in_short(index: PacketIndex, keyframes: int) -> int:
