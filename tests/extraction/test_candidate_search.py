@@ -256,6 +256,25 @@ def test_lost_are_the_planned_frames_behind_which_no_frame_was_seen_soon(clips: 
         assert undecodable(near, [], analyses) == []
 
 
+def test_of_a_short_video_the_sharpest_frames_stand_for_the_planned_ones_and_none_is_called_lost(tmp_path: Path) -> None:
+    """The camera is in focus at two frames of forty; one lies before, one behind what was planned."""
+
+    def picture(number: int) -> Image:
+        return view(1, 0) if number in {3, 26} else np.asarray(cv2.GaussianBlur(view(1, 0), (0, 0), 2), np.uint8)
+
+    options = {"crf": "12", "x264-params": "scenecut=0"}
+    with Video(write(tmp_path / "a.mp4", frames=40, gop=20, rate=RATE, picture=picture, options=options).path) as video:
+        shown = video.index.shown_pts.tolist()
+        planned = [shown[9], shown[21]]
+        found = search(video, 2, insistent=True)
+        analyses = analyze_candidates(found, planned)
+        assert {shown[3], shown[26]} <= {analysis.pts for analysis in analyses}
+        assert not {*planned} & {analysis.pts for analysis in analyses}
+        assert undecodable(found, planned, analyses) == []
+        as_asked = search(video, 2)
+        assert {*planned} <= {analysis.pts for analysis in analyze_candidates(replace(as_asked, exact=True), planned)}
+
+
 # ---------------------------------------------------------------- more, where few differ
 
 
