@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import weakref
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -383,14 +384,18 @@ class Shelf:
     """A reader that remembers which frames it gave, and does not have all."""
 
     def __init__(self, *missing: int) -> None:
-        self.missing, self.given = missing, []  # type: ignore[var-annotated]
+        self.missing = missing
+        self.given: list[int] = []
+        self.images: list[weakref.ref[Image]] = []
 
     def frames(self, pts: Sequence[int], **_: Any) -> Iterator[Frame]:
         assert list(pts) == sorted(set(pts)), "each once"
         for stamp in pts:
             if stamp not in self.missing:
+                image = np.zeros((1, 1, 3), np.uint8)
                 self.given.append(stamp)
-                yield Frame(stamp, TIME_BASE, BLACK)
+                self.images.append(weakref.ref(image))
+                yield Frame(stamp, TIME_BASE, image)
 
 
 def test_the_frames_of_each_are_handed_out_as_soon_as_the_last_of_them_is_decoded() -> None:
@@ -402,6 +407,16 @@ def test_the_frames_of_each_are_handed_out_as_soon_as_the_last_of_them_is_decode
         given.append(shelf.given[-1])
     assert found == [(1, [2, 3]), (4, [6, 13]), (12, [13]), (10, [11, 13, 15])], "the one without frames is left out"
     assert given == [6, 15, 15, 15], "the frame behind the last of them says that it is there"
+
+
+def test_frames_that_nobody_waits_for_any_more_are_let_go() -> None:
+    shelf = Shelf()
+    alive = []
+    for _, frames in _frames_of_each(shelf, {start: [start + 1, start + 3] for start in range(0, 60, 2)}):  # type: ignore[arg-type]
+        del frames
+        alive.append(sum(image() is not None for image in shelf.images))
+    assert len(shelf.images) == 31
+    assert max(alive) <= 3, "two that are waited for, and the newest"
 
 
 def test_where_no_frame_can_be_decoded_each_gets_none() -> None:
