@@ -234,7 +234,7 @@ def followed(*, whole: int, first: int, behind: Sequence[int], decodes_all: bool
     return bool(found)
 
 
-@pytest.mark.parametrize("first", [1000, 20], ids=["a sync frame", "another"])
+@pytest.mark.parametrize("first", [1000, 20], ids=["sync", "other"])
 @pytest.mark.parametrize(
     ("behind", "decodes_all", "much"),
     [
