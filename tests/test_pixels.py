@@ -16,7 +16,7 @@ from av.video.frame import VideoFrame
 from av.video.reformatter import VideoReformatter
 
 from tests.media import Clips, card, decoded, number_in, turn, write
-from vip.pixels import UNTURNED, degrees_of, to_image, turn_of
+from vip.pixels import UNTURNED, degrees_of, to_grey, to_image, turn_of
 from vip.records import Image
 from vip.video import Video
 
@@ -128,6 +128,57 @@ def test_a_colour_tag_that_nobody_knows_is_as_none(width: int, weights: Weights,
 def test_grey_pictures_are_shown_in_grey() -> None:
     image = shown(VideoFrame.from_ndarray(card(5)[..., 0].copy(), format="gray"))
     assert np.abs(image.astype(int) - card(5)[..., :1]).max() <= 1
+
+
+# ---------------------------------------------------------------- lightness
+
+
+def lightness(frame: VideoFrame, side_px: int = 640) -> Image:
+    return to_grey(frame, VideoReformatter(), longest_side_px=side_px)
+
+
+def assert_is_the_lightness_of_the_card(grey: Image) -> None:
+    height, width = grey.shape
+    step, (red, blue) = width // len(CARD), BT601
+    expected = [red * r + (1 - red - blue) * g + blue * b for r, g, b in CARD]
+    assert np.abs(grey[height // 2, step // 2 :: step] - np.array(expected)).max() <= LEVELS
+
+
+@pytest.mark.parametrize("bits", [8, 10])
+@pytest.mark.parametrize("colour_range", [LIMITED, FULL])
+@pytest.mark.parametrize("weights", TAGS)
+def test_the_lightness_of_a_frame_goes_from_black_to_white_whatever_its_coding(weights: Weights, colour_range: int, bits: int) -> None:
+    grey = lightness(in_yuv(patches(), weights, colour_range, bits=bits))
+    assert (grey.shape, grey.dtype) == ((120, 160), np.uint8)
+    assert_is_the_lightness_of_the_card(grey)
+
+
+@pytest.mark.parametrize("matrix", [2, 3, 8, 10, 11, 14, 99])
+def test_the_lightness_of_a_frame_whose_colour_tag_nobody_knows_is_seen(matrix: int) -> None:
+    """FFmpeg's scaler refuses such frames."""
+    frame = in_yuv(patches(), BT601, LIMITED)
+    frame.colorspace = matrix
+    assert_is_the_lightness_of_the_card(lightness(frame))
+
+
+@pytest.mark.parametrize("name", ["rgb24", "rgba", "gray", "gbrp", "yuv444p", "nv12"])
+def test_frames_of_every_format_have_a_lightness(name: str) -> None:
+    assert_is_the_lightness_of_the_card(lightness(VideoFrame.from_ndarray(patches(), format="rgb24").reformat(format=name)))
+
+
+@pytest.mark.parametrize(
+    ("size", "shown"),
+    [
+        ((1920, 1080), (640, 360)),
+        ((160, 120), (160, 120)),
+        ((3, 5000), (1, 640)),
+        ((1280, 6), (640, 3)),
+        ((7, 3), (7, 3)),
+        ((641, 5), (640, 5)),
+    ],
+)
+def test_the_lightness_is_scaled_down_and_never_up_nor_to_nothing(size: tuple[int, int], shown: tuple[int, int]) -> None:
+    assert lightness(VideoFrame(*size, "yuv420p")).shape[::-1] == shown
 
 
 # ---------------------------------------------------------------- alpha

@@ -52,6 +52,7 @@ def read(path: Path) -> tuple[list[Frame], list[str], int] | None:
         with Video(path) as video:
             frames = list(video.frames(video.index.shown_pts.tolist(), longest_side_px=64))
             list(video.frames_near(video.index.shown_pts[::5].tolist(), longest_side_px=64))
+            list(video.best_frames([video.index.shown_pts.tolist()], lambda grey: float(grey.mean()), longest_side_px=64))
             if frames:
                 assert video.info().frames > 0
             return frames, video.losses, len(video.index.shown_pts)
@@ -143,7 +144,9 @@ def test_a_long_matroska_that_ends_early_says_how_many_seconds_are_there(tmp_pat
         assert video.losses == [f"The file ends early: {there:.1f} of 40.0 s are there, and they are used."]
 
 
-def test_a_damaged_frame_is_passed_over_and_counted(clips: Clips, tmp_path: Path) -> None:
+@pytest.fixture
+def hole(clips: Clips, tmp_path: Path) -> Path:
+    """A video whose eighth frame is nothing but zeros."""
     path = tmp_path / "hole.avi"
     data = bytearray(clips("mjpeg.avi").path.read_bytes())
     with Video(clips("mjpeg.avi").path) as video:
@@ -151,7 +154,11 @@ def test_a_damaged_frame_is_passed_over_and_counted(clips: Clips, tmp_path: Path
     start = [place for place in range(len(data)) if data[place : place + 3] == b"\xff\xd8\xff"][7]
     data[start : start + size] = bytes(size)
     path.write_bytes(data)
-    with Video(path) as video:
+    return path
+
+
+def test_a_damaged_frame_is_passed_over_and_counted(hole: Path) -> None:
+    with Video(hole) as video:
         shown = video.index.shown_pts.tolist()
         with video.reopen() as twin:
             assert list(twin.frames([shown[7]])) == []
@@ -160,20 +167,35 @@ def test_a_damaged_frame_is_passed_over_and_counted(clips: Clips, tmp_path: Path
         assert video.losses == ["1 damaged frame was passed over."], "and counted once"
 
 
-def test_a_frame_that_cannot_be_made_a_picture_is_passed_over_and_counted(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Damage may make a frame of a format or a shape that FFmpeg's scaler refuses."""
-    real = vip.video.reader.to_image
+def test_of_a_window_with_a_damaged_frame_the_best_of_the_others_is_taken(hole: Path) -> None:
+    def is_earlier(grey: Image) -> float:
+        return -number_in(np.dstack([grey] * 3))
 
-    def refuse_the_third(frame: VideoFrame, *given: Any, **named: Any) -> Image:
+    with Video(hole) as video:
+        shown = video.index.shown_pts.tolist()
+        for windows, best in (([shown[7:12]], [8]), ([shown[:3], shown[7:8], shown[10:]], [0, 10]), ([shown[7:8]], [])):
+            frames = video.best_frames(windows, is_earlier, longest_side_px=160)
+            assert [number_in(frame.image) for frame in frames] == best
+        assert video.losses == ["1 damaged frame was passed over."]
+
+
+@pytest.mark.parametrize("name", ["to_image", "to_grey"])
+def test_a_frame_that_cannot_be_made_a_picture_is_passed_over_and_counted(clips: Clips, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    """Damage may make a frame of a format or a shape that FFmpeg's scaler refuses."""
+    real = getattr(vip.video.reader, name)
+
+    def refuse_the_fourth(frame: VideoFrame, *given: Any, **named: Any) -> Image:
         if frame.pts == stamp:
             raise av.error.ArgumentError(22, "Invalid argument")
         return real(frame, *given, **named)
 
-    monkeypatch.setattr(vip.video.reader, "to_image", refuse_the_third)
+    monkeypatch.setattr(vip.video.reader, name, refuse_the_fourth)
     with Video(clips("h264.mp4").path) as video:
         shown = video.index.shown_pts.tolist()
         stamp = shown[3]
-        assert [frame.pts for frame in video.frames(shown[:6])] == [shown[0], shown[1], shown[2], shown[4], shown[5]]
+        each = [[pts] for pts in shown[:6]]
+        alone = video.frames(shown[:6]) if name == "to_image" else video.best_frames(each, lambda grey: 1.0, longest_side_px=160)
+        assert [frame.pts for frame in alone] == [shown[0], shown[1], shown[2], shown[4], shown[5]]
         assert video.losses == ["1 damaged frame was passed over."]
 
 

@@ -49,7 +49,8 @@ def test_decoded_frames_are_let_go(path: Path) -> None:
     with Video(path) as video:
         shown = video.index.shown_pts.tolist()
         most = 0
-        for frames in (video.frames(shown), video.frames_near(shown), *(video.frames([stamp]) for stamp in shown[::5])):
+        best = video.best_frames([shown[:20], *([stamp] for stamp in shown[20:])], lambda grey: float(grey[0, 0]), longest_side_px=64)
+        for frames in (video.frames(shown), video.frames_near(shown), best, *(video.frames([stamp]) for stamp in shown[::5])):
             for place, _ in enumerate(frames):
                 most = max(most, alive() - before) if place % 8 == 7 else most
         video.info()

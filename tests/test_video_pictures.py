@@ -86,6 +86,52 @@ def test_frames_near_are_real_frames_at_or_after_what_was_asked(clips: Clips, tr
         check()
 
 
+def rated_by_number(grey: Image) -> float:
+    """As if by chance, and the same for a few."""
+    return float(number_in(np.dstack([grey] * 3)) * 7 % 19)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", RECIPES)
+def test_of_each_window_the_frame_that_is_rated_highest_is_given_and_of_equal_ones_the_first(
+    clips: Clips, truth: Callable[[str], dict[int, Image]], name: str
+) -> None:
+    expected = truth(name)
+    stamps = sorted(expected)
+    windows = [window for a, b in ((0, 1), (2, 9), (9, 10), (12, 31), (31, 40)) if (window := stamps[a:b])]
+    best = [max(window, key=lambda stamp: (rated_by_number(expected[stamp].mean(axis=2)), -stamp)) for window in windows]
+    with Video(clips(name).path) as video:
+        frames = list(video.best_frames(windows, rated_by_number, longest_side_px=160))
+        assert [frame.pts for frame in frames] == best
+        for frame in frames:
+            assert np.array_equal(frame.image, next(video.frames([frame.pts], longest_side_px=160)).image)
+        assert [frame.pts for frame in video.best_frames(windows, lambda _: 0.0, longest_side_px=160)] == [window[0] for window in windows]
+        assert video.losses == []
+
+
+def test_for_the_best_frames_each_packet_is_given_once_and_none_behind_the_last_window(
+    clips: Clips, given_packets: list[int | None]
+) -> None:
+    with Video(clips("one_gop.mp4").path) as video:
+        shown = video.index.shown_pts.tolist()
+        given_packets.clear()
+        assert len(list(video.best_frames([shown[5:12], shown[14:20]], rated_by_number, longest_side_px=160))) == 2
+        assert len(given_packets) == len(set(given_packets)) == video.effort(shown[19]) <= 20 + B_FRAMES
+
+
+def test_only_the_best_frame_of_each_window_is_scaled_and_rated_at_the_size_that_is_asked_for(clips: Clips) -> None:
+    shapes = []
+
+    def rate(grey: Image) -> float:
+        shapes.append(grey.shape)
+        return 0.0
+
+    with Video(clips("h264.mp4").path) as video:
+        (frame,) = video.best_frames([video.index.shown_pts[:6].tolist()], rate, longest_side_px=80)
+    assert frame.image.shape == (60, 80, 3)
+    assert shapes == [(60, 80)] * 6
+
+
 @pytest.mark.parametrize("name", TIMED)
 def test_frames_near_lie_within_the_reordering_of_what_was_asked(clips: Clips, name: str) -> None:
     with Video(clips(name).path) as video:
@@ -99,6 +145,8 @@ def test_nothing_asked_is_nothing_decoded(clips: Clips, given_packets: list[int 
     with Video(clips("h264.mp4").path) as video:
         assert list(video.frames([])) == []
         assert list(video.frames_near([])) == []
+        assert list(video.best_frames([], rated_by_number, longest_side_px=160)) == []
+        assert list(video.best_frames([[], []], rated_by_number, longest_side_px=160)) == []
     assert given_packets == []
 
 
@@ -230,3 +278,13 @@ def test_a_keeper_gets_just_what_it_wants_at_full_size(
     assert near or len(keeper.kept) == len(keeper.wanted)
     for kept in keeper.kept:
         assert np.array_equal(kept.image, expected[kept.pts])
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "h264.h264"])
+def test_a_keeper_gets_the_best_frames_alone(clips: Clips, truth: Callable[[str], dict[int, Image]], name: str) -> None:
+    with Video(clips(name).path) as video:
+        shown = video.index.shown_pts.tolist()
+        keeper = Keeper({*shown[10:]})
+        frames = list(video.best_frames([shown[:10], shown[10:25], shown[25:]], rated_by_number, longest_side_px=64, keeper=keeper))
+    assert [kept.pts for kept in keeper.kept] == [frame.pts for frame in frames[1:]]
+    assert all(np.array_equal(kept.image, truth(name)[kept.pts]) for kept in keeper.kept)

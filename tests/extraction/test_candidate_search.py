@@ -18,6 +18,7 @@ from vip.extraction import candidate_search, settled
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
+from vip.extraction.samplers import sync
 from vip.models.classic import ClassicEmbedder
 from vip.protocols import DetectorCapabilities
 from vip.records import Detection, Frame, Image
@@ -146,18 +147,23 @@ def test_the_stand_in_is_no_frame_of_the_next_shot(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_stand_in_lies_behind_the_next_sync_frame_nor_too_dear_to_decode(
-    cross_fade: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    short = write(
-        tmp_path / "short.mp4",
+@pytest.mark.parametrize(("gop", "is_behind"), [(1000, True), (59, False)])
+def test_no_stand_in_lies_behind_a_sync_frame_that_is_not_in_the_same_dissolve(tmp_path: Path, gop: int, is_behind: bool) -> None:
+    """It comes 0.44 s behind the frame in the dissolve."""
+    path = write(
+        tmp_path / "a.mp4",
         frames=4 * RATE,
-        gop=10,
+        gop=gop,
         rate=RATE,
         picture=show([Shot(0, FADE_S[0]), Shot(1, 2.7, fade_s=0.6)]),
         options={"preset": "veryfast", "crf": "24", "x264-params": "scenecut=0"},
-    )
-    assert all(analysis.stands_in_for is None for analysis in looked(short.path, [0, FADED + 2], 2))
+    ).path
+    (found,) = [analysis for analysis in looked(path, [0, 48], 2) if analysis.stands_in_for is not None]
+    assert (found.time_s >= 59 / RATE) == is_behind
+
+
+def test_no_stand_in_is_too_dear_to_decode(cross_fade: Clip, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert any(analysis.stands_in_for is not None for analysis in looked(cross_fade.path, [0, FADED], 2))
     monkeypatch.setattr(settled, "MOST_PACKETS", 5)
     assert all(analysis.stands_in_for is None for analysis in looked(cross_fade.path, [0, FADED], 2))
 
@@ -250,6 +256,25 @@ def test_lost_are_the_planned_frames_behind_which_no_frame_was_seen_soon(clips: 
         assert undecodable(near, [], analyses) == []
 
 
+def test_of_a_short_video_the_sharpest_frames_stand_for_the_planned_ones_and_none_is_called_lost(tmp_path: Path) -> None:
+    """The camera is in focus at two frames of forty; one lies before, one behind what was planned."""
+
+    def picture(number: int) -> Image:
+        return view(1, 0) if number in {3, 26} else np.asarray(cv2.GaussianBlur(view(1, 0), (0, 0), 2), np.uint8)
+
+    options = {"crf": "12", "x264-params": "scenecut=0"}
+    with Video(write(tmp_path / "a.mp4", frames=40, gop=20, rate=RATE, picture=picture, options=options).path) as video:
+        shown = video.index.shown_pts.tolist()
+        planned = [shown[9], shown[21]]
+        found = search(video, 2, insistent=True)
+        analyses = analyze_candidates(found, planned)
+        assert {shown[3], shown[26]} <= {analysis.pts for analysis in analyses}
+        assert not {*planned} & {analysis.pts for analysis in analyses}
+        assert undecodable(found, planned, analyses) == []
+        as_asked = search(video, 2)
+        assert {*planned} <= {analysis.pts for analysis in analyze_candidates(replace(as_asked, exact=True), planned)}
+
+
 # ---------------------------------------------------------------- more, where few differ
 
 
@@ -258,7 +283,14 @@ def still_until(change: int) -> Callable[[int], Image]:
     return lambda number: card(max(3, number - change + 3))
 
 
+@pytest.fixture
+def all_are_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No video is so short that all of it is decoded for the sharpest frames."""
+    monkeypatch.setattr(sync, "SHORT_FRAMES", 0)
+
+
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_are_long")
 def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(tmp_path: Path) -> None:
     path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
     with Video(path) as video:
@@ -272,6 +304,7 @@ def test_where_fewer_frames_differ_than_keyframes_are_wanted_more_are_looked_at(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("all_are_long")
 def test_more_are_looked_at_up_to_the_bound_of_packets_to_decode(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write(tmp_path / "a.mp4", frames=60, gop=60, picture=still_until(50), options={"crf": "10"}).path
     with Video(path) as video:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -44,10 +46,18 @@ def test_what_a_candidate_shows_soon_is_not_hidden(candidate_s: float, found: bo
     assert bool(frames_of_hidden_shots(index, candidates(index, [0, 0, 90, 90], candidate_s), KEYFRAMES)) == found
 
 
+@pytest.mark.parametrize("decodes_all", [False, True])
+@pytest.mark.parametrize(("keyframes", "most"), [(4, 1), (9, 1), (10, 2), (16, 2), (17, 3)])
+def test_of_many_changes_as_many_as_fifteen_of_a_hundred_keyframes_are_looked_at(keyframes: int, most: int, decodes_all: bool) -> None:
+    index = replace(steady(40, sync_every_s=5, bursts={second + 1.0: 0.4 for second in range(0, 35, 5)}), decodes_all=decodes_all)
+    found = frames_of_hidden_shots(index, candidates(index, [0, 90, 180, 270, 0, 90, 180, 270]), keyframes)
+    assert len(found) == most
+
+
 def test_of_many_changes_those_between_the_least_alike_are_looked_at() -> None:
     index = steady(40, sync_every_s=5, bursts={second + 1.0: 0.4 for second in range(0, 35, 5)})
     views = [0, 40, 130, 170, 210, 250, 340, 380]  # 90 degrees from the second to the third, and from the sixth to the seventh
-    found = frames_of_hidden_shots(index, candidates(index, views), KEYFRAMES)
+    found = frames_of_hidden_shots(index, candidates(index, views), 2 * KEYFRAMES)
     assert [pts // at(5.0)[0] for pts in found] == [1, 5], "the numbers of the GOPs"
 
 

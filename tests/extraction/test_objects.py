@@ -70,14 +70,23 @@ def analyses() -> list[FrameAnalysis]:
     return [analyzer(Frame(1000 * number, TIME_BASE, image)) for number, image in enumerate(frames)]
 
 
-def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures(analyses: list[FrameAnalysis]) -> None:
+def test_seeking_fills_in_what_was_found_and_lets_go_of_the_pictures_that_were_searched(analyses: list[FrameAnalysis]) -> None:
     detector = CupDetector()
     told: list[None] = []
     found = seek([*analyses[:3], replace(analyses[3], detections=())], {1, 3}, detector, advance=lambda: told.append(None))
     assert [analysis.detections for analysis in found] == [None, (FOUND,), None, ()], "what was searched is not searched again"
     assert detector.shapes == [(180, 320, 3)]
-    assert all(analysis.picture is None for analysis in found)
+    assert [analysis.picture is None for analysis in found] == [False, True, False, False]
     assert len(told) == 2
+
+
+def test_a_frame_that_was_left_out_is_searched_later(analyses: list[FrameAnalysis]) -> None:
+    """What is known of the first is not sought again, and its picture is gone."""
+    detector = CupDetector()
+    first = seek(analyses[:2], {0}, detector, advance=lambda: None)
+    both = seek(first, {0, 1}, detector, advance=lambda: None)
+    assert len(detector.shapes) == 2
+    assert [(analysis.detections, analysis.picture) for analysis in both] == [((FOUND,), None)] * 2
 
 
 @pytest.mark.parametrize("cores", [1, 5])

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import cv2
+import numpy as np
+
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
 from tests.extraction.test_local_change import LINES, OTHERS, slide, with_person
 from vip.extraction.copies import copies
 from vip.extraction.embeddings import embeddings_of
-from vip.extraction.picture_count import count_pictures
+from vip.extraction.picture_count import count_pictures, likely_pictures
 from vip.protocols import DistinctPictures
 from vip.records import Image
 
@@ -39,3 +42,33 @@ def test_a_picture_that_comes_back_keeps_its_number() -> None:
     assert len(left) == 3
     assert list(found.number) == [0, 1, 0]
     assert all(number <= len(left) for number, _ in found.curve)
+
+
+# ---------------------------------------------------------------- before any text is known
+
+
+def likely(images: list[Image], min_sharpness: float | None = None) -> list[int]:
+    """Numbers of the frames that would stand for a picture."""
+    frames = analyses(images)
+    return [frames.index(frame) for frame in likely_pictures(frames, min_sharpness, redundant=BOUND)]
+
+
+def test_likely_pictures_are_those_that_are_counted_later() -> None:
+    images = [slide(*LINES[:1]), slide(*LINES[:2]), slide(*LINES), slide(*LINES), slide(*OTHERS), slide(*OTHERS)]
+    left, found = pictures(images)
+    assert likely(images) == sorted(left[row] for row in found.stand_for)
+
+
+def test_bad_frames_and_those_that_are_not_as_sharp_as_asked_stand_for_no_picture() -> None:
+    soft = np.asarray(cv2.GaussianBlur(picture(5), (0, 0), 0.8), np.uint8)
+    images = [np.zeros_like(picture(3)), picture(3), picture(3), soft, soft]
+    assert len(likely(images)) == 2
+    frames = analyses(images)
+    between = (frames[1].measured.quality.sharpness + frames[3].measured.quality.sharpness) / 2
+    assert {*likely(images, between)} < {1, 2}
+
+
+def test_where_all_is_bad_or_there_is_nothing_no_picture_is_likely() -> None:
+    assert likely([np.zeros_like(picture(3))] * 3) == []
+    assert likely([picture(3), picture(5)], 1e9) == []
+    assert likely_pictures([], None, redundant=BOUND) == []

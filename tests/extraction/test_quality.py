@@ -15,6 +15,7 @@ from vip.extraction.quality import (
     WORKING_SIDE_PX,
     correlation,
     is_blend,
+    is_out_of_focus,
     is_soft,
     measure,
     much_blurrier,
@@ -22,6 +23,7 @@ from vip.extraction.quality import (
     references,
     same_shape,
     same_view,
+    sharpness_of,
     shows_nothing,
     verdict,
 )
@@ -105,6 +107,12 @@ def test_a_picture_without_bars_is_measured_whole() -> None:
     assert measured.quality.contrast == pytest.approx(grey_levels.std() / 255)
 
 
+def test_sharpness_is_the_variance_of_the_laplacian() -> None:
+    levels = np.asarray(cv2.cvtColor(picture(3), cv2.COLOR_RGB2GRAY), np.uint8)
+    assert sharpness_of(levels) == pytest.approx(cv2.Laplacian(levels, cv2.CV_64F).var(), rel=1e-6)
+    assert sharpness_of(np.full((4, 4), 200, np.uint8)) == 0.0
+
+
 def test_a_defocused_letterboxed_picture_is_blurred_all_the_same(photograph: Image) -> None:
     boxed = np.zeros((480, 640, 3), np.uint8)
     boxed[60:420] = cv2.GaussianBlur(photograph, (0, 0), 10)
@@ -179,13 +187,46 @@ def test_a_night_scene_with_lamps_is_a_picture() -> None:
 def test_the_reference_is_the_median_of_four_on_either_side_and_not_the_frame_itself(place: int, median: float) -> None:
     """Frames as sharp as the squares of their numbers."""
     rows = [measured(float(number**2)) for number in range(13)]
-    assert references(rows)[place] == pytest.approx(median)
+    assert references(rows, range(13))[place] == pytest.approx(median)
+
+
+@pytest.mark.parametrize(
+    ("step_s", "around"),
+    [
+        (1.0, [0, 1, 2, 3, 5, 6, 7, 8]),
+        (0.25, [0, 1, 2, 3, 5, 6, 7, 8]),
+        (0.125, [0, 2, 6, 8]),  # every other one is a quarter of a second behind the one before
+        (0.0625, [0, 8]),
+        (0.03125, []),
+    ],
+)
+def test_frames_of_the_reference_are_a_quarter_of_a_second_apart(step_s: float, around: list[int]) -> None:
+    """Nine frames, each twice as sharp as the one before; the middle one is judged."""
+    rows = [measured(2.0**number) for number in range(9)]
+    expected = float(np.median([2.0**number for number in around])) if around else 0.0
+    assert references(rows, [step_s * number for number in range(9)])[4] == pytest.approx(expected)
+
+
+def test_several_sync_frames_of_one_change_of_focus_count_once_in_the_reference() -> None:
+    """Encoders put them a few frames apart; all of them are soft, and the frames around them are not."""
+    soft, sharp = measured(5.0, contrast=0.4), measured(200.0, contrast=0.4)
+    times_s = [0, 2, 4, 4.05, 4.1, 4.15, 4.2, 6, 8]
+    rows = [soft if 4 <= time_s < 5 else sharp for time_s in times_s]
+    found = references(rows, times_s)
+    assert [verdict(row, reference) for row, reference in zip(rows, found, strict=True)] == [None] * 2 + ["blurred"] * 5 + [None] * 2
+
+
+def test_the_first_of_frames_close_together_counts_and_the_next_is_measured_from_it() -> None:
+    """The last is half a second behind the first; then 0.24 s, and does not count."""
+    rows = [measured(sharpness) for sharpness in (1.0, 100.0, 2.0, 3.0, 300.0)]
+    assert references(rows, [0, 1.0, 1.1, 1.2, 1.5])[0] == pytest.approx(200.0)
+    assert references(rows, [0, 1.0, 1.1, 1.2, 1.24])[0] == pytest.approx(100.0)
 
 
 def test_there_is_no_reference_without_neighbours() -> None:
-    assert references([]) == []
-    assert references([None]) == [0.0]
-    assert references([measure(picture(1))]) == [0.0]
+    assert references([], []) == []
+    assert references([None], [0.0]) == [0.0]
+    assert references([measure(picture(1))], [0.0]) == [0.0]
 
 
 @pytest.mark.parametrize(("mine", "its", "expected"), [(49, 100, True), (50, 100, False), (100, 30, False)])
@@ -197,6 +238,15 @@ def test_much_blurrier_means_less_than_half_of_the_sharpness(mine: float, its: f
 @pytest.mark.parametrize(("sharpness", "soft"), [(9.9, True), (10.0, False)])
 def test_soft_means_less_than_a_tenth_of_the_surroundings(sharpness: float, soft: bool) -> None:
     assert is_soft(Quality(sharpness=sharpness, brightness=0.5, contrast=0.2), 100.0) is soft
+
+
+@pytest.mark.parametrize(
+    ("sharpness", "shape", "expected"),
+    [(9.9, 0.71, True), (10.0, 0.71, False), (9.9, 0.7, False), (9.9, -1.0, False), (0.0, 1.0, True)],
+)
+def test_out_of_focus_is_a_tenth_as_sharp_and_of_the_same_shape(sharpness: float, shape: float, expected: bool) -> None:
+    a, b = (Quality(sharpness=value, brightness=0.5, contrast=0.2) for value in (sharpness, 100.0))
+    assert is_out_of_focus(a, b, shape) is expected
 
 
 @pytest.mark.parametrize(
@@ -229,13 +279,14 @@ def test_any_shape_is_measured(shape: tuple[int, int]) -> None:
 
 def test_a_soft_video_keeps_its_frames_and_a_sharp_one_drops_the_soft_frame(photograph: Image) -> None:
     soft, sharp = measure(np.asarray(cv2.GaussianBlur(photograph, (0, 0), 10), np.uint8)), measure(photograph)
-    assert verdict(soft, references([soft] * 9)[4]) is None
-    assert verdict(soft, references([sharp] * 4 + [soft] + [sharp] * 4)[4]) == "blurred"
+    assert verdict(soft, references([soft] * 9, range(9))[4]) is None
+    assert verdict(soft, references([sharp] * 4 + [soft] + [sharp] * 4, range(9))[4]) == "blurred"
 
 
 def test_references_leave_out_black_and_unreadable_frames(photograph: Image) -> None:
     sharp, black = measure(photograph), measure(grey(0))
-    assert references([black, None, sharp, black]) == [sharp.quality.sharpness, sharp.quality.sharpness, 0.0, sharp.quality.sharpness]
+    known = sharp.quality.sharpness
+    assert references([black, None, sharp, black], range(4)) == [known, known, 0.0, known]
 
 
 def test_a_dimmed_picture_is_a_pale_copy_and_another_picture_is_not(photograph: Image) -> None:
@@ -285,6 +336,11 @@ def test_where_bars_would_leave_less_than_an_eighth_the_whole_picture_is_measure
         (20, 0.2, 100, None),  # as much detail as so pale a picture can have
         (20, 0.01, 100, "flat"),
         (20, 0.03, 0, None),
+        (20, 0.1, 5000, None),  # detail of 0.03
+        (6, 0.1, 301, "blurred"),  # pale: much of its detail is noise, and it has a fiftieth of the sharpness around it
+        (6, 0.1, 300, None),
+        (6.5, 0.1, 5000, "blurred"),
+        (6.51, 0.1, 5000, None),  # detail of 0.01
     ],
 )
 def test_blurred_is_without_detail_and_far_below_its_surroundings(

@@ -379,6 +379,45 @@ def test_the_same_view_is_one_of_the_same_colours_and_of_the_same_light_in_the_s
     assert set(bad_frames(frames, None)) == ({1} if blurred else set())
 
 
+@pytest.mark.parametrize(
+    ("time_s", "sharpness", "correlation", "blurred"),
+    [
+        (2.0, 9.9, 0.75, True),
+        (-2.0, 9.9, 0.75, True),
+        (2.04, 9.9, 0.75, False),
+        (1.0, 10.0, 0.75, False),
+        (1.0, 9.9, 0.65, False),
+        (1.0, 9.9, -0.9, False),
+    ],
+)
+def test_a_frame_is_blurred_where_the_same_shape_is_seen_ten_times_as_sharp_within_two_seconds(
+    time_s: float, sharpness: float, correlation: float, blurred: bool
+) -> None:
+    """Out of focus, a view has other colours at its edges: the embedder takes it for another."""
+    sharp, soft = (
+        replace(view_of(time_s=0, sharpness=1), measured=measured(100.0, contrast=0.1)),
+        replace(view_of(time_s=time_s, sharpness=1, cosine=0.5, correlation=correlation), measured=measured(sharpness, contrast=0.1)),
+    )
+    frames = sorted([sharp, soft], key=lambda frame: frame.pts)
+    found = bad_frames(frames, None)
+    assert {index: (decision.rule, decision.neighbours) for index, decision in found.items()} == (
+        {int(time_s > 0): ("blurred", (int(time_s < 0),))} if blurred else {}
+    )
+
+
+def test_of_several_frames_of_one_change_of_focus_none_says_how_sharp_it_is_around_the_others() -> None:
+    """Encoders put a sync frame into each few frames of it."""
+    times_s = [0, 2, 4, 4.05, 4.1, 4.15, 4.2, 6, 8]
+    frames = [
+        view_of(time_s=time_s, sharpness=8, cosine=0, correlation=0) if 4 <= time_s < 5 else view_of(time_s=time_s, sharpness=100)
+        for time_s in times_s
+    ]
+    found = bad_frames(frames, None)
+    assert {index: decision.reason for index, decision in found.items()} == dict.fromkeys(
+        range(2, 7), "dropped: out of focus (sharpness 8.0, around it 100)"
+    )
+
+
 def test_any_frame_within_two_seconds_counts_however_many_lie_between() -> None:
     others = [view_of(time_s=0.1 * place, sharpness=60, cosine=0.0) for place in range(1, 12)]
     frames = [view_of(time_s=0, sharpness=100), *others, view_of(time_s=1.5, sharpness=40)]

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import weakref
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,19 +16,24 @@ import numpy as np
 import pytest
 
 from tests.extraction.analyses import TIME_BASE, analysis
-from tests.extraction.indices import at, steady
+from tests.extraction.indices import at, index_of, steady
 from tests.extraction.test_substitutes import BLACK, LOOKER, SCENES, blurred
 from tests.media import Clip, write
 from vip.extraction.analyze import FrameAnalysis, mark_transitions, signature_of
 from vip.extraction.settled import (
     MOST_PACKETS,
     MOST_PACKETS_WHERE_EXPENSIVE,
+    PROBED_FRAMES,
     SETTLED_AFTER_S,
     SETTLED_WITHIN_S,
+    Settled,
     _changes,
+    _frames_of_each,
     _pts_behind,
+    _pts_just_behind,
     _settled,
     find_settled,
+    is_dissolving,
 )
 from vip.records import Frame, Image
 from vip.video import Video
@@ -98,17 +106,64 @@ def test_of_two_pictures_nothing_can_be_said_but_whether_they_differ() -> None:
     assert [flags.tolist() for flags in _changes(signatures(lambda _: SCENES[0], 2))] == [[False], [False]]
 
 
+# ---------------------------------------------------------------- five frames in a row
+
+
+def five(*steps: tuple[int, slice]) -> np.ndarray:
+    """Five pictures; from each to the next so many levels are added to these of 144 equal parts."""
+    pictures = np.zeros((PROBED_FRAMES + 1, 144, 12), np.uint8)
+    for number, (levels, parts) in enumerate(steps):
+        pictures[number + 1 :, parts] += np.uint8(levels)
+    return pictures.reshape(PROBED_FRAMES + 1, 18, 32, 3)
+
+
+ALL = slice(0, 144)
+
+
+@pytest.mark.parametrize("fade_s", [0.2, 0.4, 0.6])
+def test_five_frames_of_a_dissolve_are_one_and_those_of_a_still_or_moving_picture_or_a_cut_are_not(fade_s: float) -> None:
+    a_frame = 0.04 / fade_s
+    assert is_dissolving(signatures(lambda number: mixed(0.1 + a_frame * number, SCENES[1], SCENES[0]), 5))
+    assert is_dissolving(signatures(lambda number: mixed(0.1 + a_frame * number, SCENES[1], BLACK), 5)), "as one from black"
+    for pixels in (0, 12, 25, 40):
+        assert not is_dissolving(signatures(lambda number, pixels=pixels: panned(SCENES[0], pixels * number), 5))
+    for cut in range(1, 5):
+        assert not is_dissolving(signatures(lambda number, cut=cut: SCENES[int(number >= cut)], 5))
+
+
+def test_in_a_dissolve_more_than_five_levels_change_from_the_first_to_the_fourth_picture() -> None:
+    exactly = five((1, ALL), (2, ALL), (2, ALL), (2, ALL))
+    assert not is_dissolving(exactly)
+    more = exactly.copy()
+    more[3, 0, 0, 0] += 1
+    assert is_dissolving(more)
+    assert not is_dissolving(five((1, ALL), (2, ALL), (2, ALL), (200, ALL))), "what comes behind them does not count"
+
+
+@pytest.mark.parametrize(("shared", "dissolving"), [(36, True), (33, True), (32, False), (0, False)])
+def test_in_a_dissolve_steps_are_parallel_by_three_tenths_on_average(shared: int, dissolving: bool) -> None:
+    """Each step is in another quarter of the picture, but for what the second shares with the first: 33 of 3 * 36 parts are 0.306."""
+    steps = [slice(0, 36), slice(36 - shared, 72 - shared), slice(108, 144), slice(72, 108)]
+    assert is_dissolving(five(*((40, parts) for parts in steps))) is dissolving
+
+
+def test_light_that_comes_and_goes_is_no_dissolve() -> None:
+    there = five((40, ALL), (0, ALL), (40, ALL), (0, ALL))
+    there[2], there[4] = there[0], there[0]
+    assert not is_dissolving(there)
+
+
 # ---------------------------------------------------------------- which frame is taken
 
 
-def chosen(show: Callable[[float], Image], *, steps: int = STEPS, sharpness: float | None = None) -> float | None:
+def chosen(show: Callable[[float], Image], *, steps: int = STEPS, sharpness: float | None = None, dissolves: bool = False) -> float | None:
     """Seconds from the doubtful frame, which is the first, to the one that is found behind it; `show` gets seconds."""
     before = LOOKER(Frame(0, TIME_BASE, show(0.0)))
     if sharpness is not None:
         quality = before.measured.quality.model_copy(update={"sharpness": sharpness})
         before = replace(before, measured=replace(before.measured, quality=quality))
     frames = [Frame(100 * step, TIME_BASE, show(step / 10)) for step in range(1, steps + 1)]
-    found = _settled(before, frames, LOOKER)
+    found = _settled(before, frames, LOOKER, dissolves=dissolves)
     return None if found is None else found.time_s
 
 
@@ -188,9 +243,29 @@ def test_of_another_view_nothing_is_taken_unless_it_dissolves_into_that_or_is_fa
         return np.ascontiguousarray(wide[:, left : left + 320])
 
     assert chosen(show) is None
-    found = chosen(show, sharpness=1.0)
-    assert found is not None
-    assert found > SETTLED_AFTER_S
+    for found in (chosen(show, sharpness=1.0), chosen(show, dissolves=True)):
+        assert found is not None
+        assert found > SETTLED_AFTER_S
+
+
+def test_the_end_of_a_dissolve_that_is_over_within_a_tenth_of_a_second_is_no_cut() -> None:
+    """One step as large as one: only the frames just behind the doubtful one tell what it is."""
+
+    def show(second: float) -> Image:
+        return mixed(0.4 + second / 0.1, with_sharpest(SCENES[1], second, 0.7), SCENES[0])
+
+    assert chosen(show) is None
+    assert chosen(show, dissolves=True) == 0.7
+
+
+@pytest.mark.parametrize("cut_s", [0.3, 0.9])
+def test_a_cut_behind_a_frame_that_dissolves_ends_the_search(cut_s: float) -> None:
+    def show(second: float) -> Image:
+        return SCENES[2] if second > cut_s - 0.01 else mixed(0.4 + second / 0.1, SCENES[1], SCENES[0])
+
+    found = chosen(show, dissolves=True)
+    assert (found is None) == (cut_s < SETTLED_AFTER_S)
+    assert found is None or SETTLED_AFTER_S < found < cut_s - 0.01
 
 
 def test_frames_that_show_nothing_are_not_taken() -> None:
@@ -219,7 +294,68 @@ def test_frames_a_tenth_of_a_second_apart_are_looked_at_up_to_the_next_sync_fram
     assert seen == [pts for pts in _pts_behind(film_of(), analysis(2000)) if pts < 2500]
     assert len(seen) == 4
     assert 2400 in _pts_behind(film_of(), analysis(2000))
-    assert max(_pts_behind(film_of(sync_every_s=2.4), analysis(2000))) < 2400  # the sync frame itself is a candidate of its own
+    assert max(_pts_behind(film_of(sync_every_s=2.44), analysis(2000))) < 2440  # the sync frame itself is a candidate of its own
+
+
+SIZES = np.full(12 * 25, 1000)
+
+
+@pytest.mark.parametrize(
+    ("sync_s", "end_s"),
+    [
+        ([2.4], 3.36),  # to the tick: passed over
+        ([2.44], 2.44),
+        ([2.2, 2.4], 3.36),  # a second one inside the same dissolve
+        ([2.04, 2.08, 2.44], 2.44),
+        ([2.0, 2.2, 2.8], 2.8),  # its own, one to pass over, and the end
+        ([], 3.36),
+    ],
+)
+def test_sync_frames_within_two_fifths_of_a_second_do_not_end_the_search(sync_s: list[float], end_s: float) -> None:
+    index = index_of(SIZES, [0, *(round(25 * second) for second in sync_s)])
+    video: Any = SimpleNamespace(index=index, time_base=index.time_base, effort=lambda _: 1)
+    seen = _pts_behind(video, analysis(2000))
+    assert seen == [pts for pts in _pts_behind(film_of(), analysis(2000)) if pts < 1000 * end_s]
+    probed = _pts_just_behind(video, analysis(2000))
+    assert probed == [pts for pts in _pts_just_behind(film_of(), analysis(2000)) if pts < 1000 * end_s] == at(2.04, 2.08, 2.12, 2.16)
+
+
+@pytest.mark.parametrize(
+    ("step_ms", "expected"),
+    [(40, [40, 80, 120, 160]), (30, [30, 60, 90, 120]), (29, [58, 116, 174, 232]), (10, [30, 60, 90, 120]), (200, [200, 400, 600, 800])],
+)
+def test_the_next_four_frames_that_lie_a_thirtieth_of_a_second_apart_are_probed(step_ms: int, expected: list[int]) -> None:
+    index = steady(4)
+    index = replace(index, pts=index.pts // 40 * step_ms)
+    video: Any = SimpleNamespace(index=index, time_base=index.time_base, effort=lambda _: 1)
+    assert _pts_just_behind(video, analysis(0)) == expected
+
+
+def test_near_the_end_of_a_gop_or_of_the_video_fewer_are_probed() -> None:
+    index = index_of(SIZES, [0, 60])
+    video: Any = SimpleNamespace(index=index, time_base=index.time_base, effort=lambda _: 1)
+    assert _pts_just_behind(video, analysis(1960)) == at(2.0, 2.04, 2.08, 2.12)
+    assert _pts_just_behind(video, analysis(at(11.88)[0])) == at(11.92, 11.96)
+    assert _pts_just_behind(video, analysis(at(11.96)[0])) == []
+    slow = replace(index, time_base=Fraction(1, 100))  # 2.5 frames a second: the next sync frame lies more than 0.4 s behind
+    video = SimpleNamespace(index=slow, time_base=slow.time_base, effort=lambda _: 1)
+    assert _pts_just_behind(video, analysis(2280)) == [2320, 2360]
+
+
+@pytest.mark.parametrize(
+    ("in_transition", "decodes_all", "most"),
+    [
+        (True, False, MOST_PACKETS),
+        (False, False, MOST_PACKETS_WHERE_EXPENSIVE),
+        (True, True, MOST_PACKETS_WHERE_EXPENSIVE),
+        (False, True, MOST_PACKETS_WHERE_EXPENSIVE),
+    ],
+)
+def test_frames_deep_in_a_gop_are_probed_only_where_packets_call_them_restless(in_transition: bool, decodes_all: bool, most: int) -> None:
+    video = film_of(effort=lambda pts: pts // 40 + 1, decodes_all=decodes_all)
+    last = 40 * (most - 1)
+    assert _pts_just_behind(video, analysis(last - 160, in_transition=in_transition)) == [last - 120, last - 80, last - 40, last]
+    assert _pts_just_behind(video, analysis(last - 120, in_transition=in_transition)) == [], "three would not tell"
 
 
 def test_near_the_end_there_are_fewer_and_behind_the_last_frame_none() -> None:
@@ -241,6 +377,53 @@ def test_where_the_decoder_passes_over_nothing_a_second_is_looked_at() -> None:
     assert max(_pts_behind(film_of(), analysis(5000))) > 6200
 
 
+# ---------------------------------------------------------------- one pass for all
+
+
+class Shelf:
+    """A reader that remembers which frames it gave, and does not have all."""
+
+    def __init__(self, *missing: int) -> None:
+        self.missing = missing
+        self.given: list[int] = []
+        self.images: list[weakref.ref[Image]] = []
+
+    def frames(self, pts: Sequence[int], **_: Any) -> Iterator[Frame]:
+        assert list(pts) == sorted(set(pts)), "each once"
+        for stamp in pts:
+            if stamp not in self.missing:
+                image = np.zeros((1, 1, 3), np.uint8)
+                self.given.append(stamp)
+                self.images.append(weakref.ref(image))
+                yield Frame(stamp, TIME_BASE, image)
+
+
+def test_the_frames_of_each_are_handed_out_as_soon_as_the_last_of_them_is_decoded() -> None:
+    shelf = Shelf(5)
+    wanted = {10: [11, 13, 15], 1: [2, 3], 4: [5, 6, 13], 20: [], 12: [13]}
+    found, given = [], []
+    for key, frames in _frames_of_each(shelf, wanted):  # type: ignore[arg-type]
+        found.append((key, [frame.pts for frame in frames]))
+        given.append(shelf.given[-1])
+    assert found == [(1, [2, 3]), (4, [6, 13]), (12, [13]), (10, [11, 13, 15])], "the one without frames is left out"
+    assert given == [6, 15, 15, 15], "the frame behind the last of them says that it is there"
+
+
+def test_frames_that_nobody_waits_for_any_more_are_let_go() -> None:
+    shelf = Shelf()
+    alive = []
+    for _, frames in _frames_of_each(shelf, {start: [start + 1, start + 3] for start in range(0, 60, 2)}):  # type: ignore[arg-type]
+        del frames
+        alive.append(sum(image() is not None for image in shelf.images))
+    assert len(shelf.images) == 31
+    assert max(alive) <= 3, "two that are waited for, and the newest"
+
+
+def test_where_no_frame_can_be_decoded_each_gets_none() -> None:
+    assert list(_frames_of_each(Shelf(2, 3), {1: [2], 2: [3]})) == [(1, []), (2, [])]  # type: ignore[arg-type]
+    assert list(_frames_of_each(Shelf(), {})) == []  # type: ignore[arg-type]
+
+
 # ---------------------------------------------------------------- real files
 
 RATE = 25
@@ -259,40 +442,96 @@ def cross_fade(tmp_path_factory: pytest.TempPathFactory) -> Clip:
     return write(path, frames=3 * RATE, gop=1000, rate=RATE, picture=show, options={"crf": "18", "x264-params": "scenecut=0"})
 
 
-def settled_behind(path: Path, numbers: Sequence[int]) -> tuple[list[FrameAnalysis], list[FrameAnalysis], int]:
+def settled_behind(path: Path, numbers: Sequence[int], **about: Any) -> tuple[list[FrameAnalysis], Settled, int]:
     """The doubtful frames, what is found for them, and how often progress was told."""
     told: list[None] = []
     with Video(path) as video:
         frames = video.frames(video.index.shown_pts[list(numbers)].tolist())
         doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in frames])
-        return doubtful, find_settled(video, doubtful, LOOKER, advance=lambda: told.append(None)), len(told)
+        return doubtful, find_settled(video, doubtful, LOOKER, advance=lambda: told.append(None), **about), len(told)
 
 
 @pytest.mark.parametrize("number", [27, 30, 34])
 def test_behind_a_frame_in_a_cross_fade_one_of_the_shot_that_follows_is_found(cross_fade: Clip, number: int) -> None:
-    (mixture,), (found,), told = settled_behind(cross_fade.path, [number])
+    (mixture,), ((found,), dissolves), told = settled_behind(cross_fade.path, [number])
     assert FADE_S[0] < mixture.time_s < FADE_S[1] <= found.time_s <= mixture.time_s + SETTLED_WITHIN_S + 0.04
     assert mixture.in_transition
+    assert dissolves == {mixture.pts: True}
     assert found.stands_in_for == mixture.pts
     assert not found.in_transition, "the pictures around it were compared, whatever the packets say"
     assert np.abs(found.signature.astype(int) - signature_of(panned(SCENES[1], int(found.time_s * RATE) // 5))).mean() < 3
     assert len(found.vector), "the embedder has seen it"
     assert told == 1
+    assert settled_behind(cross_fade.path, [number], known={found.pts})[1] == ([], dissolves), "what is analyzed already is not found again"
 
 
 def test_for_several_frames_the_found_ones_come_in_time_order_and_all_are_counted(cross_fade: Clip) -> None:
-    doubtful, found, told = settled_behind(cross_fade.path, [5, 28, 33, 74])
+    doubtful, (found, dissolves), told = settled_behind(cross_fade.path, [5, 28, 33, 71, 74])
     assert [each.pts for each in found] == sorted(each.pts for each in found)
-    assert {each.stands_in_for for each in found} <= {each.pts for each in doubtful[:3]}, "behind the last frame there is none"
-    assert {doubtful[1].pts, doubtful[2].pts} <= {each.stands_in_for for each in found}
-    assert told == 4
+    assert [each.stands_in_for for each in found] == [doubtful[1].pts, doubtful[2].pts]
+    assert dissolves == dict(zip([each.pts for each in doubtful[:3]], [False, True, True], strict=True)), (
+        "behind the last are fewer than four"
+    )
+    assert told == 5
 
 
 def test_of_no_doubtful_frames_nothing_is_decoded(cross_fade: Clip, given_packets: list[int | None]) -> None:
     with Video(cross_fade.path) as video:
         given_packets.clear()
-        assert find_settled(video, [], LOOKER, advance=lambda: None) == []
+        assert find_settled(video, [], LOOKER, advance=lambda: None) == ([], {})
     assert given_packets == []
+
+
+@pytest.mark.parametrize(("numbers", "passes"), [([26, 27, 29, 30, 32, 34], 2), ([3, 5, 6, 8, 10], 1), ([3, 5, 28], 2)])
+def test_a_gop_is_decoded_once_to_tell_dissolves_and_once_more_where_there_are_any(
+    cross_fade: Clip, given_packets: list[int | None], numbers: list[int], passes: int
+) -> None:
+    with Video(cross_fade.path) as video:
+        shown = video.index.shown_pts
+        doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in video.frames(shown[numbers].tolist())])
+        given_packets.clear()
+        found, dissolves = find_settled(video, doubtful, LOOKER, advance=lambda: None)
+        assert [shown.tolist().index(pts) for pts, is_one in dissolves.items() if is_one] == [number for number in numbers if number > 25]
+        assert bool(found) == (passes == 2)
+        times = Counter(given_packets)
+        assert max(times.values()) == passes
+        assert times[int(shown[max(numbers) + 3])] == passes
+        assert len(given_packets) <= len(shown) * passes
+
+
+def test_a_second_sync_frame_inside_the_dissolve_does_not_end_the_search(tmp_path: Path) -> None:
+    """A sync frame every nine frames: one and ten frames behind the doubtful one, and 19 behind it."""
+
+    def show(number: int) -> Image:
+        return mixed((number / RATE - 0.96) / 0.28, SCENES[1], SCENES[0])
+
+    options = {"crf": "18", "x264-params": "scenecut=0"}
+    path = write(tmp_path / "a.mp4", frames=60, gop=9, rate=RATE, picture=show, options=options).path
+    (mixture,), ((found,), dissolves), _ = settled_behind(path, [26])
+    assert dissolves == {mixture.pts: True}
+    with Video(path) as video:
+        passed = [pts for pts in video.index.sync_pts.tolist() if mixture.pts < pts < found.pts]
+        (following,) = video.index.sync_pts[video.index.sync_pts > found.pts][:1].tolist()
+        assert len(passed) >= 1
+        assert video.index.shown_pts.tolist().index(following) <= 45
+    assert found.time_s - mixture.time_s > SETTLED_AFTER_S
+
+
+@pytest.mark.parametrize("lost", [28, 31])
+def test_where_a_frame_behind_it_is_damaged_nobody_knows_whether_it_dissolves(
+    cross_fade: Clip, monkeypatch: pytest.MonkeyPatch, lost: int
+) -> None:
+    """And nothing is sought, but for a soft one."""
+    real = Video.frames
+
+    def frames(self: Video, pts: Sequence[int], **about: Any) -> Iterator[Frame]:
+        return (frame for frame in real(self, pts, **about) if frame.pts != self.index.shown_pts[lost])
+
+    monkeypatch.setattr(Video, "frames", frames)
+    (mixture,), found, told = settled_behind(cross_fade.path, [27])
+    assert (found, told) == (([], {}), 1)
+    _, (settled, dissolves), told = settled_behind(cross_fade.path, [27], soft={mixture.pts})
+    assert ([each.stands_in_for for each in settled], dissolves, told) == ([mixture.pts], {}, 1)
 
 
 def test_a_soft_frame_gives_way_to_a_sharp_one_of_the_same_shot(tmp_path: Path) -> None:
@@ -301,6 +540,9 @@ def test_a_soft_frame_gives_way_to_a_sharp_one_of_the_same_shot(tmp_path: Path) 
         tmp_path / "a.mp4", frames=50, gop=1000, rate=RATE, picture=lambda number: blurred(SCENES[1], max(0.0, 12 - number)),
         options={"crf": "12", "x264-params": "scenecut=0"},
     ).path  # fmt: skip
-    (soft,), (found,), _ = settled_behind(path, [0])
+    (soft,), nothing, _ = settled_behind(path, [0])
+    assert nothing == ([], {soft.pts: False}), "it does not dissolve"
+    _, ((found,), dissolves), _ = settled_behind(path, [0], soft={soft.pts})
+    assert dissolves == {soft.pts: False}
     assert found.measured.quality.sharpness > 10 * soft.measured.quality.sharpness
     assert found.time_s >= 12 / RATE

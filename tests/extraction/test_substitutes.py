@@ -72,10 +72,14 @@ def stand_ins(path: Path, wanted: Sequence[int] | None = None) -> tuple[list[Fra
     with Video(path) as video:
         stamps = video.index.sync_pts if wanted is None else video.index.shown_pts[list(wanted)]
         analyses = analyze(video, stamps.tolist(), LOOKER, advance=lambda: None)
-        reference = references([analysis.measured for analysis in analyses])
+        reference = reference_of(analyses)
         bad = [index for index, analysis in enumerate(analyses) if verdict(analysis.measured, reference[index])]
         assert bad, "else there is nothing to look for"
         return analyses, find_substitutes(video, analyses, bad, reference, LOOKER, advance=lambda: told.append(None)), len(told)
+
+
+def reference_of(analyses: Sequence[FrameAnalysis]) -> list[float]:
+    return references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
 
 
 def focus_pull(frame: int) -> Image:
@@ -115,7 +119,7 @@ def test_nothing_is_sought_where_another_candidate_comes_soon(tmp_path: Path, gi
     path = film(tmp_path / "a.mp4", lambda frame: BLACK if frame < 10 else SCENES[1]).path
     with Video(path) as video:
         analyses = analyze(video, video.index.shown_pts[[0, SHOT, following, 2 * SHOT]].tolist(), LOOKER, advance=lambda: None)
-        reference = references([analysis.measured for analysis in analyses])
+        reference = reference_of(analyses)
         given_packets.clear()
         assert find_substitutes(video, analyses, [1], reference, LOOKER, advance=lambda: None) == []
         assert given_packets == []
@@ -137,9 +141,7 @@ def test_nothing_is_sought_where_decoding_so_far_is_too_dear(
         analyses = analyze(video, video.index.shown_pts[[0, SHOT]].tolist(), LOOKER, advance=lambda: None)
         assert video.effort(analyses[1].pts) == SHOT + 1
         given_packets.clear()
-        found = find_substitutes(
-            video, analyses, [1], references([analysis.measured for analysis in analyses]), LOOKER, advance=lambda: None
-        )
+        found = find_substitutes(video, analyses, [1], reference_of(analyses), LOOKER, advance=lambda: None)
     assert bool(found) == bool(given_packets) == sought
 
 
@@ -186,7 +188,5 @@ def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, given_p
     with Video(path) as video:
         analyses = analyze(video, video.index.sync_pts.tolist(), LOOKER, advance=lambda: None)
         given_packets.clear()
-        assert find_substitutes(
-            video, analyses, [1], references([analysis.measured for analysis in analyses]), LOOKER, advance=lambda: None
-        )
+        assert find_substitutes(video, analyses, [1], reference_of(analyses), LOOKER, advance=lambda: None)
     assert len(given_packets) <= 32, "the good frame, two behind it, and what the decoder and its threads hold back, of 50"

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.extraction.indices import LARGE, RATE, SYNC, TICKS, USUAL, at, index_of, steady
-from vip.extraction.transitions import MANY_SYNC, SETTLED_S, USUAL_SHARE, PacketActivity, _bursts
+from vip.extraction.transitions import MANY_SYNC, SETTLED_S, USUAL_SHARE, PacketActivity, _bursts, _whole_picture
 from vip.records import PacketIndex
 
 CROSS_FADE = {5.0: 0.6}  # from 5.0 to 5.6 s
@@ -195,16 +198,88 @@ def test_bursts_are_what_the_next_half_second_holds_above_the_usual(sizes: list[
     others = sorted(size for size, is_sync in zip(sizes, index.is_sync, strict=True) if not is_sync)
     usual = others[int(USUAL_SHARE * (len(others) - 1))] if others else 0
     syncs = [size for size, is_sync in zip(sizes, index.is_sync, strict=True) if is_sync]
-    expected = []
+    expected, wholes = [], []
     for first in range(len(sizes)):
         behind = range(first, min(len(sizes), first + -(-RATE // 2)))
         above = sum(max(0, sizes[place] - usual) for place in behind if not index.is_sync[place])
         seen = sum(bool(is_sync) for is_sync in index.is_sync[: first + 1])
         start = min(max(seen - 3, 0), max(0, len(syncs) - 6))
         whole = np.median(syncs[start : start + 6]) if len(syncs) >= MANY_SYNC else np.quantile(sizes, 0.995, method="inverted_cdf")
+        wholes.append(float(whole))
         expected.append(above / max(1.0, float(whole)))
     times_s = index.pts * float(index.time_base)
-    assert _bursts(times_s, index.size_bytes, index.is_sync) == pytest.approx(expected)
+    known = _whole_picture(index.size_bytes, index.is_sync)
+    assert known == pytest.approx(wholes)
+    assert _bursts(times_s, index.size_bytes, index.is_sync, known) == pytest.approx(expected)
+
+
+# ---------------------------------------------------------------- followed by much
+
+
+def followed(*, whole: int, first: int, behind: Sequence[int], decodes_all: bool = False) -> bool:
+    """Whether much follows a frame whose own packet has `first` bytes, and which these packets follow; others have 10.
+
+    Args:
+        whole: bytes of each sync packet; there are enough of them to say what a whole picture costs.
+    """
+    sizes = np.full(20 * RATE, 10)
+    sync = [second * RATE for second in range(0, 20, 2)]
+    sizes[sync] = whole
+    place = 9 * RATE if first != whole else 8 * RATE
+    sizes[place : place + 1 + len(behind)] = [first, *behind]
+    index = replace(index_of(sizes, sync), decodes_all=decodes_all)
+    pts = index.shown_pts[place : place + 1].tolist()
+    found = PacketActivity(index).is_followed_by_much(pts)
+    assert found <= set(pts)
+    return bool(found)
+
+
+@pytest.mark.parametrize("first", [1000, 20], ids=["sync", "other"])
+@pytest.mark.parametrize(
+    ("behind", "decodes_all", "much"),
+    [
+        ([125, 125, 125, 125, 0], False, False),  # half of a whole picture to the byte
+        ([126, 125, 125, 125, 0], False, True),
+        ([0, 0, 0, 501, 0], False, True),
+        ([0, 0, 0, 0, 0, 5000], False, False),
+        ([75, 75, 75, 75, 0], True, False),  # where the decoder passes over nothing, three tenths are much
+        ([75, 75, 76, 75, 0], True, True),
+        ([75, 75, 76, 75, 0], False, False),
+    ],
+)
+def test_a_frame_is_followed_by_much_where_a_fifth_of_a_second_holds_half_of_a_whole_picture(
+    first: int, behind: list[int], decodes_all: bool, much: bool
+) -> None:
+    assert followed(whole=1000, first=first, behind=behind, decodes_all=decodes_all) is much
+
+
+def test_a_sync_frame_is_compared_with_its_own_size_and_another_with_those_nearby() -> None:
+    sizes = np.full(20 * RATE, 10)
+    sync = [second * RATE for second in range(0, 20, 2)]
+    sizes[sync] = 1000
+    sizes[8 * RATE], sizes[8 * RATE + 1 : 8 * RATE + 8] = 2000, 150
+    assert PacketActivity(index_of(sizes, sync)).is_followed_by_much(at(8.0, 8.04)) == set(at(8.04))
+    sizes[8 * RATE] = 1000
+    assert PacketActivity(index_of(sizes, sync)).is_followed_by_much(at(8.0, 8.04)) == set(at(8.0, 8.04))
+
+
+def test_a_sync_frame_that_follows_is_not_counted() -> None:
+    sizes = np.full(4 * RATE, 10)
+    sync = [*range(0, 4 * RATE, 20), 42]
+    sizes[sync] = 1000
+    assert PacketActivity(index_of(sizes, sync)).is_followed_by_much(at(*np.array(sync) / RATE)) == set()
+
+
+def test_the_last_frame_is_followed_by_nothing_and_of_none_none_is() -> None:
+    activity = PacketActivity(steady(4))
+    assert activity.is_followed_by_much(at(3.96)) == activity.is_followed_by_much([]) == set()
+
+
+def test_all_that_begins_in_a_burst_is_followed_by_much_and_a_steady_stream_nowhere() -> None:
+    index = steady(12, sync_every_s=2, bursts=CROSS_FADE)
+    assert PacketActivity(index).is_followed_by_much(at(5.0, 5.2, 5.36, 5.6, 9.0)) == set(at(5.0, 5.2, 5.36))
+    steadily = steady(12, sync_every_s=2)
+    assert PacketActivity(steadily).is_followed_by_much(steadily.shown_pts.tolist()) == set()
 
 
 # ---------------------------------------------------------------- odd files
@@ -220,6 +295,7 @@ def test_any_index_gets_an_answer(sizes: list[int], sync: list[int], most: int) 
     index = index_of(sizes, sync)
     shown = index.shown_pts.tolist()
     assert PacketActivity(index).in_transition(shown).shape == (len(shown),)
+    assert PacketActivity(index).is_followed_by_much(shown) <= set(shown)
     found = PacketActivity(index).unseen(most)
     assert len(found) <= most
     assert set(found) <= set(shown)

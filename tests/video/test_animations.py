@@ -107,6 +107,19 @@ def test_webp_goes_back_as_well_as_forward(webp: Path) -> None:
             assert np.array_equal(frame.image, pictures[number])
 
 
+def test_of_each_window_of_a_webp_the_frame_that_is_rated_highest_is_given_and_of_equal_ones_the_first(webp: Path) -> None:
+    _, pictures = told(webp)
+    levels = [float(picture.mean(axis=2).astype(np.uint8).mean()) for picture in pictures]
+    with opened(webp) as video:
+        stamps = video.index.shown_pts.tolist()
+        found = list(video.best_frames([stamps[:4], stamps[4:]], lambda grey: float(grey.mean()), longest_side_px=64))
+        assert [frame.pts for frame in found] == [stamps[int(np.argmax(levels[:4]))], stamps[4 + int(np.argmax(levels[4:]))]]
+        assert [frame.pts for frame in video.best_frames([stamps[1:4], stamps[4:]], lambda _: 1.0, longest_side_px=64)] == [
+            stamps[1],
+            stamps[4],
+        ]
+
+
 def test_a_part_of_an_animation(webp: Path) -> None:
     with open_video(source_of(webp), start_s=0.1, end_s=0.2) as video:
         assert video.index.shown_pts.tolist() == [140, 170]

@@ -46,6 +46,18 @@ def test_pictures_are_scaled_as_frames_are(frames: Path) -> None:
         assert max(large.image.shape) == 300
 
 
+def test_of_each_window_the_picture_that_is_rated_highest_is_given_and_of_equal_ones_the_first(frames: Path) -> None:
+    windows = [[0, 1000, 2000], [4000, 5000], [8000], [9000]]
+    with opened(frames) as video:
+        for number in (5, 9):
+            (frames / f"img{number}.png").write_bytes(b"not a picture any more")
+        found = list(video.best_frames(windows, lambda grey: number_in(np.dstack([grey] * 3)) % 2, longest_side_px=80))
+        assert [frame.pts for frame in found] == [0, 5000, 9000]
+        assert [max(frame.image.shape) for frame in found] == [80] * 3
+        assert video.losses == ["2 pictures could not be read and were passed over: img5.png and 1 more."]
+        assert list(video.best_frames([], lambda grey: 0.0, longest_side_px=80)) == []
+
+
 def test_what_is_said_of_pictures(frames: Path) -> None:
     with opened(frames) as video:
         info = video.info()

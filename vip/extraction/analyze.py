@@ -11,7 +11,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Se
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
-from itertools import islice
+from itertools import islice, pairwise
 from queue import Full, Queue, SimpleQueue
 from threading import Event
 from typing import TypeVar
@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from vip.cores import cores as core_count
 from vip.cores import limited, one_opencv_thread
-from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, shows_nothing
+from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, sharpness_of, shows_nothing
 from vip.extraction.spool import Spool, Spooled
 from vip.extraction.stillness import still_frames
 from vip.extraction.transitions import PacketActivity
@@ -152,6 +152,7 @@ def analyze(
     analyzer: FrameAnalyzer,
     *,
     exact: bool = True,
+    sharpest: bool = False,
     keeper: PictureKeeper | None = None,
     advance: Callable[[], None],
 ) -> list[FrameAnalysis]:
@@ -159,13 +160,19 @@ def analyze(
 
     Args:
         exact: False takes a frame soon after the one asked for where it is cheaper to decode.
+        sharpest: takes the sharpest frame around each, up to the middle between it and the next, of the same GOP.
         keeper: keeps pictures at full size.
     """
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
-        frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+        if sharpest:
+            around = [windows[stamp] for stamp in batch]
+            frames = reader.best_frames(around, sharpness_of, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+        else:
+            frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
         yield from _beside(frames, analyzer) if alone else map(analyzer, frames)
 
+    windows = windows_around(video, pts) if sharpest else {}
     alone = len(video.groups(pts)) == 1
     analyses = []
     with closing(in_parallel(video, pts, work)) as found:
@@ -175,6 +182,24 @@ def analyze(
     for _ in range(len(pts) - len(analyses)):  # what could not be decoded, or was passed over
         advance()
     return mark_transitions(video.index, analyses)
+
+
+def windows_around(video: Reader, pts: Sequence[int]) -> dict[int, list[int]]:
+    """Return for each of these sorted PTS those of the frames of its GOP that are nearer to it than to the others, and not far from it."""
+    shown = video.index.shown_pts
+    farthest = (int(shown[-1]) - int(shown[0])) / max(1, len(pts))
+    windows: dict[int, list[int]] = {}
+    wanted = set(pts)
+    for gop in video.groups(shown.tolist()):
+        members = [stamp for stamp in gop if stamp in wanted]
+        if not members:
+            continue
+        middles = [(a + b) / 2 for a, b in pairwise(members)]
+        nearest = np.searchsorted(middles, gop)
+        for stamp, place in zip(gop, nearest.tolist(), strict=True):
+            if abs(stamp - members[place]) <= farthest:
+                windows.setdefault(members[place], []).append(stamp)
+    return windows
 
 
 def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:

@@ -7,7 +7,18 @@ from collections.abc import Container, Sequence
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
-from vip.extraction.quality import BadRule, correlation, is_blend, much_blurrier, much_paler, references, same_shape, same_view, verdict
+from vip.extraction.quality import (
+    BadRule,
+    correlation,
+    is_blend,
+    is_out_of_focus,
+    much_blurrier,
+    much_paler,
+    references,
+    same_shape,
+    same_view,
+    verdict,
+)
 from vip.records import Decision
 from vip.timecode import timecode
 from vip.wording import counted, option
@@ -27,7 +38,7 @@ NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dar
 
 def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
     """Return the frames that are not worth showing: index -> why."""
-    reference = references([analysis.measured for analysis in analyses])
+    reference = references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     dropped: dict[int, Decision] = {}
     for index, analysis in enumerate(analyses):
         sharpness = analysis.measured.quality.sharpness
@@ -75,12 +86,15 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
 
 
 def _drop_blurred(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
-    """Drop each frame of whose view a frame twice as sharp is seen within 2 s, and is not dropped itself."""
+    """Drop each frame of whose view one twice as sharp, or of whose shape one ten times as sharp, is within 2 s and not dropped itself."""
     sharpest_first = sorted(set(range(len(analyses))) - set(dropped), key=lambda index: -analyses[index].measured.quality.sharpness)
     for index in sharpest_first:
         for other in _near_in_time(index, analyses, dropped):
             mine, its = analyses[index].measured.quality, analyses[other].measured.quality
-            if much_blurrier(mine, its) and shows_same_view(analyses[index], analyses[other]):
+            if much_blurrier(mine, its) and (
+                shows_same_view(analyses[index], analyses[other])
+                or is_out_of_focus(mine, its, correlation(analyses[index].signature, analyses[other].signature))
+            ):
                 sharper = f"the same view at {timecode(analyses[other].time_s)} has {its.sharpness:.0f}"
                 reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; {sharper})"
                 dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))

@@ -16,12 +16,14 @@ from vip.extraction.bad_frames import shows_nothing_at_all
 from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
-from vip.extraction.samplers.sync import fill
+from vip.extraction.picture_count import likely_pictures
+from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
 
+MOST_SETTLED_AGAIN = 2
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
@@ -52,7 +54,7 @@ class CandidateSearch:
 
 def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[FrameAnalysis]:
     """Analyze the planned frames and those that join them."""
-    analyses = _scan(search, "Looking at frames", planned, exact=search.exact)
+    analyses = _scan(search, "Looking at frames", planned, exact=search.exact, sharpest=_takes_sharpest(search, planned))
     if search.as_is:
         return _add_objects(search, analyses, range(len(analyses)))
     analyses = _search_all(search, analyses)
@@ -62,19 +64,23 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
         analyses = _add_hidden_shots(search, analyses)
     if search.counts_pictures:
         analyses = _look_closer(search, analyses)
-    reference = quality.references([analysis.measured for analysis in analyses])
+    reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     bad = [index for index, analysis in enumerate(analyses) if quality.verdict(analysis.measured, reference[index])]
     with search.observer.track("Looking beside bad frames", len(bad)) as advance:
         instead = substitutes.find_substitutes(search.video, analyses, bad, reference, search.analyzer, advance=advance)
     doubted: set[int] = set()
-    analyses = _add_settled_frames(search, _merge(analyses, instead), doubted)
-    searched = _add_objects(search, analyses, good_frames(analyses, None))
-    settled = _add_settled_frames(search, searched, doubted)  # people are preferred, so others may be kept now
-    if len(settled) == len(searched):
-        return searched
-    pictures = {analysis.pts: analysis.picture for analysis in analyses}
-    settled = [replace(one, picture=one.picture or pictures.get(one.pts)) for one in settled]
-    return _add_objects(search, settled, [place for place in good_frames(settled, None) if settled[place].detections is None])
+    analyses = _add_objects_to_good(search, _add_settled_frames(search, _merge(analyses, instead), doubted))
+    for _ in range(MOST_SETTLED_AGAIN):  # people are preferred, and each new frame may stand for a scene in place of others
+        settled = _add_settled_frames(search, analyses, doubted)
+        if settled is analyses:
+            break
+        analyses = _add_objects_to_good(search, settled)
+    return analyses
+
+
+def _add_objects_to_good(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Search the good frames for objects, but for those that were searched before: their pictures are gone, whatever was found."""
+    return _add_objects(search, analyses, [place for place in good_frames(analyses, None) if analyses[place].picture is not None])
 
 
 def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places: Sequence[int]) -> list[FrameAnalysis]:
@@ -84,17 +90,26 @@ def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places:
 
 
 def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
-    """Return the planned PTS of which no frame was seen, nor one that follows soon enough."""
-    within = 0 if search.exact else round(NEAR_S / search.video.time_base)
+    """Return the planned PTS of which no frame was seen, nor one that stands for it: of its window, or following soon enough."""
     seen = [analysis.pts for analysis in analyses]
+    if _takes_sharpest(search, planned):
+        windows = analyze.windows_around(search.video, planned)
+        return [pts for pts in planned if not set(windows[pts]) & set(seen)]
+    within = 0 if search.exact else round(NEAR_S / search.video.time_base)
     places = np.searchsorted(seen, planned).tolist()
     return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
 
 
-def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool) -> list[FrameAnalysis]:
+def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool, sharpest: bool = False) -> list[FrameAnalysis]:
     exact = exact or not _are_replaceable(search.video, pts)
     with search.observer.track(title, len(pts)) as advance:
-        return analyze.analyze(search.video, pts, search.analyzer, exact=exact, keeper=search.keeper, advance=advance)
+        return analyze.analyze(search.video, pts, search.analyzer, exact=exact, sharpest=sharpest, keeper=search.keeper, advance=advance)
+
+
+def _takes_sharpest(search: CandidateSearch, planned: Sequence[int]) -> bool:
+    """Return whether all frames are decoded for the sharpest ones among them: of a short video that has few sync frames."""
+    index = search.video.index
+    return (search.insistent or search.counts_pictures) and is_short(index) and not set(planned) <= set(index.sync_pts.tolist())
 
 
 def _are_replaceable(video: Reader, pts: Sequence[int]) -> bool:
@@ -156,30 +171,32 @@ def _different(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> in
 
 
 def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], doubted: set[int]) -> list[FrameAnalysis]:
-    """Add settled frames behind those that would be kept though they may lie in a transition or are far softer than those around them.
+    """Add settled frames behind those that would be kept and dissolve, or are far softer than those around them.
 
     Args:
         doubted: PTS of the frames that were looked behind already, or that were found so; grows.
     """
-    doubtful = [analysis for analysis in _doubtful(search, analyses) if analysis.pts not in doubted]
+    new = {frame.pts for frame in _likely_keyframes(search, analyses)} - doubted
+    reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
+    soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
+    flagged = {analysis.pts for analysis in analyses if analysis.in_transition}
+    looked_into = new & flagged if is_short(search.video.index) else new  # whose candidates lie so close that they tell dissolves
+    restless = PacketActivity(search.video.index).is_followed_by_much(sorted(looked_into))
+    doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
         return analyses
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
         known = {analysis.pts for analysis in analyses}
-        found = find_settled(search.video, doubtful, search.analyzer, known=known, advance=advance)
+        found, dissolves = find_settled(search.video, doubtful, search.analyzer, soft=soft, known=known, advance=advance)
     doubted |= {analysis.pts for analysis in (*doubtful, *found)}
-    return _merge(analyses, found)
+    return _merge([replace(one, in_transition=dissolves.get(one.pts, one.in_transition)) for one in analyses], found)
 
 
-def _doubtful(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Return the frames that would be kept and may lie in a transition, or are far softer than those around them."""
-    likely = {frame.pts for frame in likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)}
-    reference = quality.references([analysis.measured for analysis in analyses])
-    return [
-        analysis
-        for analysis, around in zip(analyses, reference, strict=True)
-        if analysis.pts in likely and (analysis.in_transition or quality.is_soft(analysis.measured.quality, around))
-    ]
+def _likely_keyframes(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Return the frames that would be kept as far as is known."""
+    if not search.counts_pictures:
+        return likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
+    return likely_pictures(analyses, search.min_sharpness, redundant=search.analyzer.embedder.capabilities.redundant_cosine)
 
 
 def _merge(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:

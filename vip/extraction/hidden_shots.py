@@ -15,16 +15,14 @@ from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.transitions import SHOWN_BY_SYNC_S, PacketActivity
 from vip.records import PacketIndex
 
-MOST_SHARE, MOST_SHARE_WHERE_EXPENSIVE = 1 / 3, 1 / 4  # of the keyframes
+MOST_SHARE = 0.15  # of the keyframes: with a third as many segments are shown, of 480 one less with none
 LOOKED_THROUGH = 4  # changes a keyframe that are compared with their neighbours
 OTHER_VIEW = 0.85  # cosine of two candidates from which on they show one shot
 DEEPEST_FRAMES = 45  # behind a sync frame: to decode more for one shot is too expensive
 
 
 def frames_of_hidden_shots(index: PacketIndex, analyses: Sequence[FrameAnalysis], keyframes: int) -> list[int]:
-    """Return PTS of frames behind changes of the picture between candidates that differ: the surest, at most one for three keyframes.
-
-    One for four where the decoder passes over nothing.
+    """Return PTS of frames behind changes of the picture between candidates that differ: the surest, at most one for seven keyframes.
 
     Args:
         analyses: of the candidates, in time order.
@@ -41,6 +39,5 @@ def frames_of_hidden_shots(index: PacketIndex, analyses: Sequence[FrameAnalysis]
         cosine = float(analyses[place - 1].view @ analyses[place].view)
         if cosine < OTHER_VIEW:
             found.append((change.strength * (1 - cosine), change.settled_pts))
-    most = MOST_SHARE_WHERE_EXPENSIVE if index.decodes_all else MOST_SHARE
-    surest = sorted(found, reverse=True)[: max(1, round(most * keyframes))]
+    surest = sorted(found, reverse=True)[: max(1, round(MOST_SHARE * keyframes))]
     return sorted({pts for _, pts in surest})

@@ -45,7 +45,7 @@ def seek(
     with one_opencv_thread() if threads > 1 else nullcontext(), ThreadPoolExecutor(threads) as pool:
         found = [rows for batch in pool.map(searched, batches) for rows in batch]
     rows_of = dict(zip(todo, found, strict=True))
-    return [replace(analysis, detections=rows_of.get(index, analysis.detections), picture=None) for index, analysis in enumerate(analyses)]
+    return [replace(one, detections=rows_of[index], picture=None) if index in rows_of else one for index, one in enumerate(analyses)]
 
 
 def poor_in_objects(analyses: Sequence[FrameAnalysis], remaining: Sequence[int], least: int) -> dict[int, Decision]:

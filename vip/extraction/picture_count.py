@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.bad_frames import bad_frames
+from vip.extraction.copies import copies
 from vip.extraction.distinct import distinct_pictures
-from vip.extraction.good_frames import prunable
+from vip.extraction.good_frames import by_picture_only, prunable
 from vip.extraction.pruners.algorithm1 import cosine
 from vip.extraction.scenes import representatives
 from vip.protocols import DistinctPictures
@@ -49,6 +51,17 @@ def count_pictures(
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
     return DistinctPictures([number[row] for row in range(len(left))], stand_for, [point for point in curve if point[0] <= len(left)])
+
+
+def likely_pictures(frames: Sequence[FrameAnalysis], min_sharpness: float | None, *, redundant: float) -> list[FrameAnalysis]:
+    """Return the frames that would stand for the pictures, before any text is known; arguments as of `count_pictures`."""
+    dropped = bad_frames(frames, min_sharpness)
+    dropped |= copies(frames, [index for index in range(len(frames)) if index not in dropped])
+    left = [index for index in range(len(frames)) if index not in dropped]
+    if not left:
+        return []
+    pictures = count_pictures(frames, by_picture_only(frames), left, dropped, text_weight=0.0, redundant=redundant)
+    return [frames[left[row]] for row in sorted(pictures.stand_for)]
 
 
 def _shown_s(frames: Sequence[FrameAnalysis], good: Sequence[int], dropped: Mapping[int, Decision]) -> list[tuple[float, float]]:

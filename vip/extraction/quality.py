@@ -17,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.ranks import median
-from vip.records import Image, Quality
+from vip.records import GreyPicture, Image, Quality
 
 WORKING_SIDE_PX = 640
 
@@ -30,12 +30,14 @@ LETTERS_IN_MIDDLE = 0.0015  # share of its pixels; small titles have 0.0025 and 
 FLAT_CONTRAST = 0.02
 BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
+PALE_DETAIL, VERY_SOFT_SHARE = 0.01, 0.02  # where there is little contrast noise is much of it
 BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
 SOFT_SHARE = 0.1  # of the sharpness of the surroundings
-SURROUNDINGS = 4  # frames on either side that make the reference
+SURROUNDINGS, APART_S = 4, 0.25  # frames on either side that make the reference, and the seconds between them
 SAME_VIEW_COSINE = 0.85
 SAME_VIEW = 1.0  # cosine and a fifth of the correlation of the signatures: two shots in the same dark colours have a high cosine alone
 BLURRED_VIEW = 1 / 2  # of the sharpness of another frame of the same view
+OUT_OF_FOCUS_SHAPE = 0.7  # correlation with a frame ten times as sharp: of 24 mixes no two frames of different clips have more
 FADED_CONTRAST = 0.6  # of the contrast of a neighbour that shows the same
 FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went up or down with it, as in a fade
 LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that dissolve
@@ -75,8 +77,7 @@ def measure(image: Image) -> FrameMeasures:
     grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
     middle = _middle(grey)
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
-    _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
-    quality = Quality(sharpness=float(spread[0, 0]) ** 2, brightness=mean / 255, contrast=deviation / 255)
+    quality = Quality(sharpness=sharpness_of(grey), brightness=mean / 255, contrast=deviation / 255)
     below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
     return FrameMeasures(
         quality,
@@ -87,6 +88,12 @@ def measure(image: Image) -> FrameMeasures:
         bright_in_middle=float(np.count_nonzero(middle > CLEAR_LIGHT)) / middle.size,
         dim_in_middle=float(np.count_nonzero(middle < CLEAR_DARK)) / middle.size,
     )
+
+
+def sharpness_of(grey: GreyPicture) -> float:
+    """Return the variance of the Laplacian."""
+    _, spread = cv2.meanStdDev(cv2.Laplacian(grey, cv2.CV_16S))
+    return float(spread[0, 0]) ** 2
 
 
 def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
@@ -116,15 +123,31 @@ def shows_nothing(measured: FrameMeasures) -> BadRule | None:
     return "flat" if measured.quality.contrast < FLAT_CONTRAST else None
 
 
-def references(measured: Sequence[FrameMeasures | None]) -> list[float]:
+def references(measured: Sequence[FrameMeasures | None], times_s: Sequence[float]) -> list[float]:
     """Return for each frame the median sharpness of up to 4 frames on either side that show something; 0 where there are none.
 
-    None stands for a frame that could not be decoded.
+    Of frames that follow within a quarter of a second the first counts: encoders put several sync frames where the focus changes.
+
+    Args:
+        measured: None for a frame that could not be decoded.
     """
     shows = [row.quality.sharpness if row and shows_nothing(row) is None else np.nan for row in measured]
-    around = [[*shows[max(0, i - SURROUNDINGS) : i], *shows[i + 1 : i + 1 + SURROUNDINGS]] for i in range(len(shows))]
+    rows = range(len(shows))
+    before, behind = ([_apart(times_s, row, side) for row in rows] for side in (-1, 1))
+    around = [[shows[other] for other in (*before[row], *behind[row])] for row in rows]
     seen = [[value for value in window if value == value] for window in around]  # np.nanmedian would load numpy.ma: 40 ms
     return [median(window) if window else 0.0 for window in seen]
+
+
+def _apart(times_s: Sequence[float], row: int, step: int) -> list[int]:
+    """Return the next 4 rows on one side, each a quarter of a second from the one before or more."""
+    found = [row]
+    other = row + step
+    while 0 <= other < len(times_s) and len(found) <= SURROUNDINGS:
+        if abs(times_s[other] - times_s[found[-1]]) >= APART_S:
+            found.append(other)
+        other += step
+    return found[1:]
 
 
 def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
@@ -135,13 +158,20 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
     """
     if rule := shows_nothing(measured):
         return rule
-    out_of_focus = measured.detail < DEFOCUSED_DETAIL and measured.quality.sharpness < BLURRED_SHARE * reference
-    return "blurred" if out_of_focus else None
+    sharpness = measured.quality.sharpness
+    is_blurred = measured.detail < DEFOCUSED_DETAIL and sharpness < BLURRED_SHARE * reference
+    is_pale_and_blurred = measured.detail < PALE_DETAIL and sharpness < VERY_SOFT_SHARE * reference
+    return "blurred" if is_blurred or is_pale_and_blurred else None
 
 
 def much_blurrier(mine: Quality, other: Quality) -> bool:
     """Return whether a frame is so blurred that another of the same view stands for both."""
     return mine.sharpness < BLURRED_VIEW * other.sharpness
+
+
+def is_out_of_focus(mine: Quality, other: Quality, correlation: float) -> bool:
+    """Return whether a frame shows what another one shows, out of focus: far softer, and of its shape by the correlation of signatures."""
+    return mine.sharpness < SOFT_SHARE * other.sharpness and correlation > OUT_OF_FOCUS_SHAPE
 
 
 def is_soft(mine: Quality, reference: float) -> bool:

@@ -1,14 +1,15 @@
-"""Settled frames: where a frame that would be kept may lie in a transition, or is far softer than those around it, look behind it.
+"""Settled frames: where a frame that would be kept may lie in a dissolve, or is far softer than those around it, look behind it.
 
-In: such frames. Out: for each the sharpest frame of the next second that shows the same shot, if there is one. Between two shots that
-dissolve, every picture is a weighted mean of both, and what changes from one to the next is the same everywhere: the differences of
-pictures are parallel. Where things move, they are not.
+In: such frames. Out: for each that dissolves or is soft the sharpest frame of the next second that shows the same shot, if there is one;
+and which frames do not dissolve. Between two shots that dissolve, every picture is a weighted mean of both, and what changes from one to
+the next is the same everywhere: the differences of pictures are parallel. Where things move, they are not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,9 +18,12 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, ma
 from vip.extraction.bad_frames import shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, is_soft, measure, verdict
 from vip.extraction.ranks import median
-from vip.records import Frame
+from vip.records import Frame, PacketIndex
 from vip.video import Reader
 
+PROBED_FRAMES, PROBE_STEP_S = 4, 0.03  # just behind a frame: enough to tell a dissolve, and little to decode
+DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.3, 5.0  # of 997 sync frames followed by much, 32 of 35 in a cross-fade have more, 11 % of the others
+ONE_DISSOLVE_S = 0.4  # sync frames that follow so soon do not end the search
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
@@ -30,42 +34,103 @@ MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled 
 Flags = npt.NDArray[np.bool_]
 
 
+class Settled(NamedTuple):
+    """What was found behind doubtful frames."""
+
+    frames: list[FrameAnalysis]
+    """Settled ones, in time order; each stands in for a doubtful one."""
+    dissolves: dict[int, bool]
+    """Whether a doubtful frame lies in a dissolve, by its PTS; missing where fewer than four frames behind it were seen."""
+
+
 def find_settled(
     video: Reader,
     doubtful: Sequence[FrameAnalysis],
     analyzer: FrameAnalyzer,
     *,
+    soft: Collection[int] = (),
     known: Collection[int] = (),
     advance: Callable[[], None],
-) -> list[FrameAnalysis]:
-    """Return a settled frame of the same shot behind each doubtful one, where there is one before the next sync frame.
+) -> Settled:
+    """Look behind each doubtful frame, and find a settled one of the same shot where it dissolves, before the next sync frame.
 
     Args:
+        soft: PTS of those that are to give way to a sharper one also where they do not dissolve.
         known: PTS of the frames that are analyzed already.
     """
-    behind = {analysis.pts: _pts_behind(video, analysis) for analysis in doubtful}
-    doubts = {pts[0]: analysis for analysis in doubtful if (pts := behind[analysis.pts])}
+    probes = {analysis.pts: _pts_just_behind(video, analysis) for analysis in doubtful}
+    doubts = {pts[0]: analysis for analysis in doubtful if (pts := probes[analysis.pts])}
+    dissolves: dict[int, bool] = {}
     for _ in range(len(doubtful) - len(doubts)):
         advance()
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
-        for first in batch:
-            before = doubts[first]
-            found = _settled(before, list(reader.frames(behind[before.pts], longest_side_px=WORKING_SIDE_PX)), analyzer)
-            if found and found.pts not in known:
-                yield replace(found, stands_in_for=before.pts)
-            advance()
+        for gop in reader.groups(batch):  # decoded twice at most, whatever number of doubtful frames it has
+            wanted: dict[int, FrameAnalysis] = {}
+            for before, probed in _frames_of_each(reader, {doubts[first].pts: probes[doubts[first].pts] for first in gop}):
+                analysis = doubts[probes[before][0]]
+                if len(probed) == PROBED_FRAMES:  # fewer do not tell
+                    dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
+                if dissolves.get(before) or before in soft:
+                    wanted[before] = analysis
+                advance()
+            for before, frames in _frames_of_each(reader, {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}):
+                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False))
+                if found and found.pts not in known:
+                    yield replace(found, stands_in_for=before)
 
     found = mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
-    return [replace(analysis, in_transition=False) for analysis in found]  # whatever its packets say: the pictures around it were compared
+    # whatever their packets say: the pictures around them were compared
+    return Settled([replace(analysis, in_transition=False) for analysis in found], dissolves)
+
+
+def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Frame]]]:
+    """Yield each key with the frames of its PTS as soon as they are decoded, in the order of their last ones, from one pass."""
+    waiting = sorted((pts for pts in wanted if wanted[pts]), key=lambda pts: wanted[pts][-1])
+    decoded: dict[int, Frame] = {}
+    for frame in reader.frames(sorted({pts for key in waiting for pts in wanted[key]}), longest_side_px=WORKING_SIDE_PX):
+        while waiting and wanted[waiting[0]][-1] < frame.pts:
+            yield _take(waiting, wanted, decoded)
+        decoded[frame.pts] = frame
+    while waiting:
+        yield _take(waiting, wanted, decoded)
+
+
+def _take(waiting: list[int], wanted: Mapping[int, Sequence[int]], decoded: dict[int, Frame]) -> tuple[int, list[Frame]]:
+    """Take the first key that waits, with its frames; forget those that nobody needs any more."""
+    key = waiting.pop(0)
+    frames = [decoded[pts] for pts in wanted[key] if pts in decoded]
+    needed = {pts for other in waiting for pts in wanted[other]}
+    for pts in [pts for pts in decoded if pts not in needed]:
+        del decoded[pts]
+    return key, frames
+
+
+def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
+    """Return whether five pictures in a row lie in a dissolve: much changes, and each step is like the one before."""
+    pictures = signatures.reshape(len(signatures), -1).astype(np.float32)
+    steps = np.diff(pictures, axis=0)
+    return float(_cosines(steps).mean()) > DISSOLVE_PARALLEL and float(np.abs(pictures[3] - pictures[0]).mean()) > DISSOLVE_LEVELS
+
+
+def _pts_just_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
+    """Return PTS of the next four frames in the GOP, a thirtieth of a second apart or more; none where one is too expensive."""
+    shown = video.index.shown_pts
+    end = _end_of_gop(video.index, analysis.pts)
+    most = MOST_PACKETS if analysis.in_transition and not video.index.decodes_all else MOST_PACKETS_WHERE_EXPENSIVE
+    least, found = PROBE_STEP_S / float(video.time_base), [analysis.pts]
+    for pts in shown[int(np.searchsorted(shown, analysis.pts, side="right")) :]:
+        if len(found) > PROBED_FRAMES or pts >= end:
+            break
+        if pts - found[-1] >= least:
+            found.append(int(pts))
+    return found[1:] if all(video.effort(pts) <= most for pts in found[1:]) else []
 
 
 def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     """Return PTS behind a frame in its GOP, 0.1 s apart; none where they are too expensive."""
     index = video.index
-    shown, sync = index.shown_pts, index.sync_pts
-    next_sync = int(np.searchsorted(sync, analysis.pts, side="right"))
-    end = int(sync[next_sync]) if next_sync < len(sync) else int(shown[-1]) + 1
+    shown, end = index.shown_pts, _end_of_gop(index, analysis.pts)
     within_s = SETTLED_WITHIN_WHERE_EXPENSIVE_S if index.decodes_all else SETTLED_WITHIN_S
     times = analysis.pts + np.arange(1, round(within_s / STEP_S) + 1) * (STEP_S / float(video.time_base))
     places = sorted({*np.searchsorted(shown, np.rint(times)).tolist()})
@@ -74,20 +139,29 @@ def _pts_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
     return [pts for pts in found if video.effort(pts) <= most]
 
 
-def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer) -> FrameAnalysis | None:
-    """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into."""
+def _end_of_gop(index: PacketIndex, pts: int) -> int:
+    """Return the PTS of the sync frame behind a frame, or one behind the last frame; encoders put several into one dissolve."""
+    following = int(np.searchsorted(index.sync_pts, pts + ONE_DISSOLVE_S / float(index.time_base), side="right"))
+    return int(index.sync_pts[following]) if following < len(index.sync_pts) else int(index.shown_pts[-1]) + 1
+
+
+def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer, *, dissolves: bool) -> FrameAnalysis | None:
+    """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into.
+
+    Args:
+        dissolves: the one before them lies in a dissolve.
+    """
     if not frames:
         return None
-    dissolves, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
-    if dissolves[0]:
-        cuts = cuts & ~(
-            dissolves | np.append(False, dissolves[:-1])
-        )  # its own steps may be as large, and the last is marked by the one before
+    steps_dissolve, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
+    steps_dissolve[0] |= dissolves
+    if steps_dissolve[0]:  # its own steps may be as large as a cut, and the last is marked by the one before
+        cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
     if cuts.any():
         frames = frames[: int(cuts.argmax())]
     good: list[tuple[float, Frame]] = []
     for place, frame in enumerate(frames):
-        if frame.time_s - before.time_s > SETTLED_AFTER_S and not dissolves[place : place + 2].any():
+        if frame.time_s - before.time_s > SETTLED_AFTER_S and not steps_dissolve[place : place + 2].any():
             measured = measure(frame.image)
             if verdict(measured, 0.0) is None:
                 good.append((measured.quality.sharpness, frame))
@@ -95,7 +169,7 @@ def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnal
         return None
     found = analyzer(max(good, key=lambda pair: pair[0])[1])
     is_sharper = is_soft(before.measured.quality, found.measured.quality.sharpness)
-    return found if dissolves[0] or is_sharper or shows_same_view(found, before) else None
+    return found if steps_dissolve[0] or is_sharper or shows_same_view(found, before) else None
 
 
 def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
@@ -103,7 +177,12 @@ def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:
     steps = np.diff(signatures.reshape(len(signatures), -1).astype(np.float32), axis=0)
     size = np.abs(steps).mean(axis=1)
     usual = median(size)
-    lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
-    parallel = (steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]) > PARALLEL
+    parallel = _cosines(steps) > PARALLEL
     goes_on = np.append(parallel, parallel[-1:] if len(parallel) else False)  # the last as the one before it: there is none behind to tell
     return goes_on & (size > max(MOVING_LEVELS, usual)), size > max(CUT_LEVELS, CUT * usual)
+
+
+def _cosines(steps: npt.NDArray[np.float32]) -> npt.NDArray[np.float32]:
+    """Return the cosine of each of N steps (N, D) and the next: float32 (N - 1,)."""
+    lengths = np.maximum(np.linalg.norm(steps, axis=1), 1e-6)
+    return np.asarray((steps[:-1] * steps[1:]).sum(axis=1) / (lengths[:-1] * lengths[1:]), np.float32)

@@ -37,6 +37,7 @@ LONG_UNSEEN_S = 5.0  # a shot that no sync frame shows for longer is not worth m
 MANY_TIMES = 2.0  # what three quarters of the bursts stay below: VP9 writes packets of very different sizes whatever is shown
 NEW_PICTURE = 0.5  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
 SHOWN_BY_SYNC_S = 1.3  # so near before a sync frame, that one shows what is new
+MUCH, MUCH_WHERE_EXPENSIVE, MUCH_WITHIN_S = 0.5, 0.3, 0.2  # of a whole picture; of 35 sync frames in a cross-fade all have more behind them
 STILL_BYTES = 128  # a packet; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 FULL_GOP = 0.98  # of the longest GOP
 MOSTLY_FULL = 0.8  # of the GOPs: then their ends say nothing about cuts
@@ -68,7 +69,10 @@ class PacketActivity:
         self._count = np.concatenate([[0], np.cumsum(counted)])
         self._bytes = np.concatenate([[0], np.cumsum(np.where(counted, index.size_bytes[order], 0))])
         self._least = LEAST_USUAL * self._bytes[-1] / max(1, int(self._count[-1]))
-        self._burst = _bursts(self._times, index.size_bytes[order], index.is_sync[order])
+        sizes, is_sync = index.size_bytes[order], index.is_sync[order]
+        whole = _whole_picture(sizes, is_sync)
+        self._own_whole: Numbers = np.where(is_sync, sizes, whole)
+        self._burst = _bursts(self._times, sizes, is_sync, whole)
         self._restless = max(BURST, MANY_TIMES * quantile(self._burst, 0.75))
 
     def in_transition(self, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
@@ -79,6 +83,17 @@ class PacketActivity:
         with np.errstate(invalid="ignore"):  # NaN where there is nothing to compare with, and then it is calm
             large = (before > BEFORE * (usual_before + self._least)) | (after > AFTER * (usual_after + self._least))
         return np.asarray(np.logical_or(large, self._strongest_burst(times, BURST_AROUND_S) > self._restless), np.bool_)
+
+    def is_followed_by_much(self, pts: Sequence[int]) -> set[int]:
+        """Return those of these PTS behind which the packets of a fifth of a second hold more than half of a whole picture.
+
+        All frames in a cross-fade are so followed, and nearly half of the others.
+        """
+        share = MUCH_WHERE_EXPENSIVE if self._index.decodes_all else MUCH
+        times: Seconds = np.asarray(pts, np.int64).astype(np.float64) * float(self._index.time_base)
+        place, end = np.searchsorted(self._times, times, "right"), np.searchsorted(self._times, times + MUCH_WITHIN_S, "right")
+        following = self._bytes[end] - self._bytes[place]
+        return {stamp for stamp, is_much in zip(pts, following > share * self._own_whole[place - 1], strict=True) if is_much}
 
     def _strongest_burst(self, times: Seconds, around_s: tuple[float, float]) -> Numbers:
         """Return the strongest burst that begins around each time, as a share of a whole new picture."""
@@ -151,18 +166,18 @@ class PacketActivity:
         return np.asarray((self._bytes[b] - self._bytes[a]) / np.where(count > 0, count, np.nan), np.float64)
 
 
-def _bursts(times: Seconds, sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_]) -> Numbers:
+def _bursts(times: Seconds, sizes: npt.NDArray[np.int64], is_sync: npt.NDArray[np.bool_], whole: Numbers) -> Numbers:
     """Return for each packet what those of the next half second hold above the usual, as a share of a whole new picture: float64 (N,).
 
     Sync packets hold nothing above the usual: they hold a whole picture whatever it shows.
 
     Args:
         times: of the packets in seconds, ascending (N,).
+        whole: bytes of a whole picture around each packet (N,).
     """
     others = np.where(is_sync, 0, sizes)
     above = np.cumsum(np.concatenate([[0.0], np.maximum(0.0, others - _usual(others[~is_sync], is_sync))]))
     ends = np.searchsorted(times, times + BURST_S)
-    whole = _whole_picture(sizes, is_sync)
     return np.asarray((above[ends] - above[:-1]) / np.maximum(whole, 1.0), np.float64)
 
 

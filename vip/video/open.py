@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from types import TracebackType
 from typing import Protocol
 
 from vip.protocols import PictureKeeper
-from vip.records import Frame, PacketIndex, VideoInfo
+from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.reader import Video
 from vip.video.source import FileSource, PicturesSource, Source
 from vip.video.time_range import TimeRange
@@ -47,6 +47,20 @@ class Reader(Protocol):
         self, pts: Sequence[int], *, longest_side_px: int | None = None, keeper: PictureKeeper | None = None
     ) -> Iterator[Frame]:
         """Yield a frame at or soon after each of these PTS, whichever needs the least work."""
+
+    def best_frames(
+        self,
+        windows: Sequence[Sequence[int]],
+        rate: Callable[[GreyPicture], float],
+        *,
+        longest_side_px: int,
+        keeper: PictureKeeper | None = None,
+    ) -> Iterator[Frame]:
+        """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first.
+
+        Args:
+            windows: in time order; they share no PTS.
+        """
 
     def effort(self, pts: int) -> int:
         """Return how many packets have to be decoded to show the frame with this PTS, itself included."""

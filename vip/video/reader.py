@@ -29,9 +29,9 @@ from av.video.frame import VideoFrame
 from av.video.stream import VideoStream
 
 from vip.errors import InputError
-from vip.pixels import Turn, degrees_of, shown_size, to_image, turn_of
+from vip.pixels import Turn, degrees_of, shown_size, to_grey, to_image, turn_of
 from vip.protocols import PictureKeeper
-from vip.records import Frame, PacketIndex, VideoInfo
+from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
 from vip.video.demuxer import OpenFile
 from vip.video.index import read_index
@@ -258,6 +258,36 @@ class Video(OpenFile):
             finally:
                 self._decoder.skip_frame = "DEFAULT"
             yield from self.frames(group, longest_side_px=longest_side_px, keeper=keeper)
+
+    def best_frames(
+        self,
+        windows: Sequence[Sequence[int]],
+        rate: Callable[[GreyPicture], float],
+        *,
+        longest_side_px: int,
+        keeper: PictureKeeper | None = None,
+    ) -> Iterator[Frame]:
+        """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first."""
+        self._check_decoder()
+        window_of = {pts: number for number, window in enumerate(windows) for pts in window}
+        best: VideoFrame | None = None
+        number, highest = -1, -math.inf
+        for frame in self._decode_frames(sorted(window_of)):
+            if best is not None and window_of[cast(int, frame.pts)] != number:
+                yield from self._convert(best, longest_side_px, keeper)
+                best, highest = None, -math.inf
+            rating = self._rate(frame, rate, longest_side_px)
+            if rating > highest:
+                best, number, highest = frame, window_of[cast(int, frame.pts)], rating
+        if best is not None:
+            yield from self._convert(best, longest_side_px, keeper)
+
+    def _rate(self, frame: VideoFrame, rate: Callable[[GreyPicture], float], longest_side_px: int) -> float:
+        try:
+            return rate(to_grey(frame, self._reformatter, longest_side_px=longest_side_px))
+        except (av.error.FFmpegError, MemoryError):
+            self._damaged.add(frame.pts)
+            return -math.inf
 
     def _convert(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
         """Yield the frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import accumulate
 from types import TracebackType
@@ -11,7 +11,7 @@ import numpy as np
 
 from vip.errors import InputError
 from vip.protocols import PictureKeeper
-from vip.records import Frame, PacketIndex, VideoInfo
+from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS
 from vip.video.pillow import BROKEN, open_picture, shown
 from vip.video.source import FileSource
@@ -102,6 +102,19 @@ class AnimatedWebp:
                 yield Frame(stamp, self.time_base, image)
 
     frames_near = frames
+
+    def best_frames(
+        self,
+        windows: Sequence[Sequence[int]],
+        rate: Callable[[GreyPicture], float],
+        *,
+        longest_side_px: int,
+        keeper: PictureKeeper | None = None,
+    ) -> Iterator[Frame]:
+        """Yield of each window of times the picture that is rated highest by its lightness, in time order; of equal ones the first."""
+        for window in windows:
+            frames = list(self.frames(window, longest_side_px=longest_side_px))
+            yield from sorted(frames, key=lambda frame: -rate(frame.image.mean(axis=2).astype(np.uint8)))[:1]
 
     def effort(self, pts: int) -> int:
         return 1  # so a `keeper` never has anything to keep

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from itertools import combinations
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,8 +24,12 @@ from vip.extraction.samplers.sync import (
     FEWEST_PER_KEYFRAME_IN_LONG_GOPS,
     LONG_GOP,
     MOST_AT_LEAST,
+    MOST_PER_KEYFRAME_IN_SHORT,
+    NEAREST_IN_SHORT_S,
+    SHORT_FRAMES,
     SyncSampler,
     fill,
+    is_short,
     outside_transitions,
     thin,
 )
@@ -123,14 +128,60 @@ def test_sync_takes_the_sync_frames_where_they_are_enough() -> None:
 
 
 def test_sync_adds_frames_where_sync_frames_are_too_few() -> None:
-    assert len(SyncSampler(None).sample(source(1000, 500), keyframes=12)) == 30
-    assert len(SyncSampler(None).sample(source(1000, 500), keyframes=1)) == FEWEST_AT_LEAST
+    assert len(SyncSampler(None).sample(source(1001, 500), keyframes=12)) == 30
+    assert len(SyncSampler(None).sample(source(1001, 500), keyframes=1)) == FEWEST_AT_LEAST
+
+
+@pytest.mark.parametrize("keyframes", [1, 4, 5, 12, 33])
+def test_of_a_short_video_six_frames_a_keyframe_are_looked_at(keyframes: int) -> None:
+    chosen = SyncSampler(None).sample(source(SHORT_FRAMES, 500), keyframes=keyframes)
+    assert len(chosen) == max(FEWEST_AT_LEAST, MOST_PER_KEYFRAME_IN_SHORT * keyframes)
+
+
+def test_but_in_a_short_video_not_so_many_that_they_show_the_same() -> None:
+    """Eight seconds have room for 40 frames a fifth of a second apart; where less than 2.5 are left a keyframe, nearer ones are taken."""
+    assert len(SyncSampler(None).sample(source(201, 201), keyframes=12)) == round(8 / NEAREST_IN_SHORT_S) == 40
+    assert len(SyncSampler(None).sample(source(201, 201), keyframes=20)) == FEWEST_PER_KEYFRAME * 20
+    assert len(SyncSampler(None).sample(source(1, 1), keyframes=12)) == 1
+
+
+def test_sync_frames_of_a_short_video_that_are_six_a_keyframe_are_taken_as_they_are() -> None:
+    video = source(SHORT_FRAMES, 20)
+    assert SyncSampler(None).sample(video, keyframes=8) == video.index.sync_pts.tolist()
+    assert len(SyncSampler(None).sample(video, keyframes=9)) == 6 * 9
+
+
+@pytest.mark.parametrize(
+    ("frames", "about", "short"),
+    [
+        (SHORT_FRAMES, {}, True),
+        (SHORT_FRAMES + 1, {}, False),
+        (1, {}, True),
+        (SHORT_FRAMES, {"is_sparse": True}, False),
+        (SHORT_FRAMES, {"by_decoding": True}, False),
+        (SHORT_FRAMES, {"decodes_all": True}, True),
+        (SHORT_FRAMES, {"is_shown": np.zeros(SHORT_FRAMES, bool)}, False),
+        (2 * SHORT_FRAMES, {"is_shown": np.arange(2 * SHORT_FRAMES) < SHORT_FRAMES}, True),  # the part between --start and --end
+    ],
+)
+def test_short_is_a_video_of_a_thousand_frames_whose_packets_are_all_known(frames: int, about: dict[str, Any], short: bool) -> None:
+    index = replace(source(frames, 500).index, **about)
+    assert is_short(index) is short
+    if len(index.shown_pts):
+        assert len(SyncSampler(None).sample(Source(index), keyframes=12)) == (min(frames, 72) if short else 30)
+
+
+def test_a_number_of_candidates_that_is_asked_for_holds_also_in_a_short_video() -> None:
+    assert len(SyncSampler(None).sample(source(SHORT_FRAMES, 500), keyframes=12, candidates=15)) == 15
 
 
 def test_sync_adds_more_where_the_decoder_passes_over_every_frame_anyway() -> None:
-    assert len(SyncSampler(None).sample(source(LONG_GOP, LONG_GOP), keyframes=12)) == 30
-    assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=12)) == 6 * 12
-    assert len(SyncSampler(None).sample(source(LONG_GOP + 1, LONG_GOP + 1), keyframes=1)) == FEWEST_AT_LEAST
+    """Two sync frames each."""
+    exactly, longer = source(2 * LONG_GOP, LONG_GOP + 1), source(2 * LONG_GOP + 1, LONG_GOP + 1)
+    assert len(exactly.index.sync_pts) == len(longer.index.sync_pts) == 2
+    assert len(SyncSampler(None).sample(exactly, keyframes=12)) == 30
+    assert len(SyncSampler(None).sample(longer, keyframes=12)) == 6 * 12
+    assert len(SyncSampler(None).sample(longer, keyframes=1)) == FEWEST_AT_LEAST
 
 
 def test_where_the_decoder_passes_over_nothing_the_sync_frames_have_to_do_if_there_are_two_a_keyframe() -> None:

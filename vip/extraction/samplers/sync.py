@@ -25,6 +25,7 @@ MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that mor
 MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
+SHORT_FRAMES, MOST_PER_KEYFRAME_IN_SHORT, NEAREST_IN_SHORT_S = 1_000, 6, 0.2  # half a minute
 ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
 
 
@@ -52,7 +53,7 @@ class SyncSampler:
         ):
             return sync
         per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
-        fewest = candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes))
+        fewest = candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes), _most_in_short(video.index, keyframes))
         if len(sync) >= fewest:
             return sync
         sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2)})
@@ -60,6 +61,19 @@ class SyncSampler:
             sure = sync or shown[:1].tolist()
         filled = fill(sure, shown, fewest)
         return outside_transitions(filled, video.index) if len(filled) > len(sure) else filled
+
+
+def is_short(index: PacketIndex) -> bool:
+    """Return whether a video has so few frames that looking at many of them costs little; False where the packets tell too little."""
+    return not (index.is_sparse or index.by_decoding) and 0 < len(index.shown_pts) <= SHORT_FRAMES
+
+
+def _most_in_short(index: PacketIndex, keyframes: int) -> int:
+    """Return how many candidates a short video gets: more, since they cost little there, but not so near each other as to show the same."""
+    if not is_short(index):
+        return 0
+    seconds = float(int(index.shown_pts[-1] - index.shown_pts[0]) * index.time_base)
+    return min(MOST_PER_KEYFRAME_IN_SHORT * keyframes, round(seconds / NEAREST_IN_SHORT_S))
 
 
 def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
