@@ -5,6 +5,7 @@ In: an open video and the PTS of its candidates. Out: the analyses of all frames
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -89,11 +90,11 @@ def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places:
 
 
 def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
-    """Return the planned PTS of which no frame was seen, nor one that follows soon enough."""
+    """Return the planned PTS of which no frame was seen, nor one that stands near enough for it."""
     within = 0 if search.exact else round(NEAR_S / search.video.time_base)
-    seen = [analysis.pts for analysis in analyses]
+    seen = [-math.inf, *(analysis.pts for analysis in analyses), math.inf]
     places = np.searchsorted(seen, planned).tolist()
-    return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
+    return [pts for pts, place in zip(planned, places, strict=True) if min(seen[place] - pts, pts - seen[place - 1]) > within]
 
 
 def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool, sharpest: bool = False) -> list[FrameAnalysis]:
