@@ -5,7 +5,6 @@ In: an open video and the PTS of its candidates. Out: the analyses of all frames
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -90,11 +89,14 @@ def _add_objects(search: CandidateSearch, analyses: list[FrameAnalysis], places:
 
 
 def undecodable(search: CandidateSearch, planned: Sequence[int], analyses: Sequence[FrameAnalysis]) -> list[int]:
-    """Return the planned PTS of which no frame was seen, nor one that stands near enough for it."""
+    """Return the planned PTS of which no frame was seen, nor one that stands for it: that follows soon enough, or was to be the sharpest."""
+    seen = [analysis.pts for analysis in analyses]
+    if _takes_sharpest(search, planned):
+        windows = analyze.windows_around(search.video, planned)
+        return [pts for pts in planned if set(seen).isdisjoint(windows[pts])]
     within = 0 if search.exact else round(NEAR_S / search.video.time_base)
-    seen = [-math.inf, *(analysis.pts for analysis in analyses), math.inf]
     places = np.searchsorted(seen, planned).tolist()
-    return [pts for pts, place in zip(planned, places, strict=True) if min(seen[place] - pts, pts - seen[place - 1]) > within]
+    return [pts for pts, place in zip(planned, places, strict=True) if place == len(seen) or seen[place] - pts > within]
 
 
 def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: bool, sharpest: bool = False) -> list[FrameAnalysis]:
