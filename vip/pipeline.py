@@ -37,12 +37,11 @@ from vip.records import Origin
 from vip.store import Run
 from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
 from vip.wording import SaidOnce, again, call, option
-from vip.words.picture_text import copy_texts, read_texts
-from vip.words.run_words import SpeechJob, check_words, copy_words, write_words
 
-if TYPE_CHECKING:  # what describes and draws is loaded by the calls that need it: choosing frames starts a quarter of a second sooner
+if TYPE_CHECKING:  # what describes, draws and reads words is loaded by the calls that need it: choosing frames starts sooner
     from vip.captioning.caption_job import RunOrPath
     from vip.llm.budget import Budget
+    from vip.words.run_words import SpeechJob
 
 
 def extract(
@@ -150,6 +149,9 @@ def reselect(
         BackendError: the pruner is unknown, or the run's embedder cannot compare pictures and a query.
         StoreError: the run is damaged, or the folder cannot be written.
     """
+    from vip.words.picture_text import copy_texts
+    from vip.words.run_words import copy_words
+
     start, observer = perf_counter(), observer or SilentObserver()
     old = store.load_run(run.folder if isinstance(run, Run) else run)
     before = old.manifest
@@ -300,6 +302,8 @@ def extract_with_words(
     isolated: bool,
 ) -> Run:
     """Extract, then find the words of the keyframes; arguments and errors as of `run`."""
+    from vip.words.run_words import check_words
+
     sources, speech = words.words, check_sources(words, settings)
     with store.create_folder(out):
         if {"subtitles", "speech"} & set(sources):
@@ -319,6 +323,8 @@ def check_sources(settings: RunSettings, models: ModelSettings) -> SpeechJob | N
     Raises:
         BackendError: the extra `text` or `speech` is missing, or the speech model.
     """
+    from vip.words.run_words import SpeechJob
+
     if "text" in settings.words:
         registry.check_text_reader()
     if not {"speech", "auto"} & set(settings.words):
@@ -351,6 +357,8 @@ def add_words(
         InputError: a source that `words` names has none.
         BackendError: speech is named and cannot be transcribed here.
     """
+    from vip.words.run_words import write_words
+
     settings = from_keywords(RunSettings, {"words": words})
     if speech is None and "speech" in settings.words:
         speech = check_sources(settings, ModelSettings())
@@ -378,6 +386,8 @@ def add_text(run: Run, words: str | Sequence[str], *, observer: Observer | None 
 
 
 def _read_texts(folder: Path, observer: Observer) -> None:
+    from vip.words.picture_text import read_texts
+
     read_texts(Run(folder), registry.text_reader(), observer)
 
 

@@ -79,7 +79,8 @@ class FrameAnalyzer:
     """An analyzer of frames with these backends.
 
     Args:
-        view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too.
+        view: the embedder that tells views apart, quick enough to be used in the threads that decode; may be the other one too. It sees
+            thumbnails.
         embedder: the one that the pruner goes by.
         known: vectors of the embedder for frames of this video that it has seen in an earlier run, by PTS.
     """
@@ -96,7 +97,7 @@ class FrameAnalyzer:
         measured = measure(frame.image)
         small = _shrunk(frame.image, THUMBNAIL_SIDE_PX)
         signature = _resized(small, SIGNATURE_SIZE)
-        view = self.view.embed_images([frame.image])[0]
+        view = self.view.embed_images([small])[0]
         vector = view if self.embedder is self.view else self.known.get(frame.pts, UNKNOWN)
         unseen = None if len(vector) else self._prepared(frame.image)
         analysis = FrameAnalysis(

@@ -13,10 +13,8 @@ import numpy as np
 from vip.extraction import analyze, objects, quality, substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
-from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
-from vip.extraction.picture_count import likely_pictures
 from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
 from vip.extraction.transitions import PacketActivity
@@ -27,6 +25,7 @@ MOST_SETTLED_AGAIN = 2
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
+LEAST_CHOICE = 2  # frames for each of which the sharpest is taken; of fewer, one is hardly sharper
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -109,7 +108,9 @@ def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: boo
 def _takes_sharpest(search: CandidateSearch, planned: Sequence[int]) -> bool:
     """Return whether all frames are decoded for the sharpest ones among them: of a short video that has few sync frames."""
     index = search.video.index
-    return (search.insistent or search.counts_pictures) and is_short(index) and not set(planned) <= set(index.sync_pts.tolist())
+    if not (search.insistent or search.counts_pictures) or not is_short(index):
+        return False
+    return len(index.shown_pts) >= LEAST_CHOICE * len(planned) and not set(planned) <= set(index.sync_pts.tolist())
 
 
 def _are_replaceable(video: Reader, pts: Sequence[int]) -> bool:
@@ -160,6 +161,8 @@ def _add_hidden_shots(search: CandidateSearch, analyses: list[FrameAnalysis]) ->
 
 def _look_closer(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Analyze frames beside those that pass by once, where that is not too expensive."""
+    from vip.extraction.closer_look import FARTHEST_PACKETS, frames_beside_passing
+
     wanted = frames_beside_passing(search.video.index, analyses, search.min_sharpness)
     near = [pts for pts in wanted if search.video.effort(pts) <= FARTHEST_PACKETS]
     return _merge(analyses, _scan(search, "Looking closer", near, exact=True)) if near else analyses
@@ -196,6 +199,8 @@ def _likely_keyframes(search: CandidateSearch, analyses: Sequence[FrameAnalysis]
     """Return the frames that would be kept as far as is known."""
     if not search.counts_pictures:
         return likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
+    from vip.extraction.picture_count import likely_pictures
+
     return likely_pictures(analyses, search.min_sharpness, redundant=search.analyzer.embedder.capabilities.redundant_cosine)
 
 

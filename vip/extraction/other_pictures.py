@@ -16,18 +16,18 @@ from vip.records import Decision
 
 CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
 OTHER_CELLS = 0.02  # share of the cells
+MOST_OTHER_CELLS = 0.1  # of a frame that is the same but for noise
 
 
 def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
     """Return the indices of frames that were dropped as blurred copies of a neighbour and are still pictures of their own."""
     blurred = [index for index, decision in dropped.items() if decision.rule == "blurred" and decision.neighbours]
-    return [index for index in blurred if _differ(frames, index, dropped[index].neighbours[0]) and _stays(frames, index)]
+    return [index for index in blurred if _stays(frames, index) and _differ(frames, index, dropped[index].neighbours[0])]
 
 
 def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
     """Return whether two frames differ in more than their sharpness."""
-    levels = np.abs(frames[index].signature.astype(np.int16) - frames[other].signature).max(axis=2)
-    if float((levels > CELL_LEVELS).mean()) < OTHER_CELLS:
+    if _other_cells(frames, index, other) < OTHER_CELLS:
         return False
     return change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail).strength(STANDS_STILL) >= 1
 
@@ -37,4 +37,11 @@ def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
     if frames[index].is_still:
         return True
     pairs = [(place, place + 1) for place in (index - 1, index) if 0 <= place < len(frames) - 1]
-    return any(change_of_jpegs(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in pairs)
+    alike = [(a, b) for a, b in pairs if _other_cells(frames, a, b) < MOST_OTHER_CELLS]  # the rest need not be looked at place by place
+    return any(change_of_jpegs(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in alike)
+
+
+def _other_cells(frames: Sequence[FrameAnalysis], a: int, b: int) -> float:
+    """Return the share of the cells of the signature that differ."""
+    levels = np.abs(frames[a].signature.astype(np.int16) - frames[b].signature).max(axis=2)
+    return float((levels > CELL_LEVELS).mean())

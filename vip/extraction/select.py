@@ -15,7 +15,6 @@ from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
 from vip.extraction.good_frames import prunable
 from vip.extraction.objects import poor_in_objects
-from vip.extraction.picture_count import count_pictures
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
 from vip.records import Decision, Embeddings
@@ -81,6 +80,8 @@ def select_from(
     left = _left(frames, dropped)
     pictures = None
     if keyframes is None and not as_is and left:
+        from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
+
         pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
     pruning = pruner.prune(
         prunable(frames, embeddings, left, text_weight=text_weight, relevance=relevance, pictures=pictures),

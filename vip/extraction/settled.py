@@ -21,7 +21,7 @@ from vip.extraction.ranks import median
 from vip.records import Frame, PacketIndex
 from vip.video import Reader
 
-PROBED_FRAMES, PROBE_STEP_S = 4, 0.03  # just behind a frame: enough to tell a dissolve, and little to decode
+PROBED_FRAMES, PROBE_STEP_S, PROBE_SIDE_PX = 4, 0.03, 64  # just behind a frame: enough to tell a dissolve, and little to decode
 DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.3, 5.0  # of 997 sync frames followed by much, 32 of 35 in a cross-fade have more, 11 % of the others
 ONE_DISSOLVE_S = 0.4  # sync frames that follow so soon do not end the search
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
@@ -67,14 +67,16 @@ def find_settled(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         for gop in reader.groups(batch):  # decoded twice at most, whatever number of doubtful frames it has
             wanted: dict[int, FrameAnalysis] = {}
-            for before, probed in _frames_of_each(reader, {doubts[first].pts: probes[doubts[first].pts] for first in gop}):
+            probed_of = {doubts[first].pts: probes[doubts[first].pts] for first in gop}
+            for before, probed in _frames_of_each(reader, probed_of, longest_side_px=PROBE_SIDE_PX):
                 analysis = doubts[probes[before][0]]
                 if len(probed) == PROBED_FRAMES:  # fewer do not tell
                     dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
                 if dissolves.get(before) or before in soft:
                     wanted[before] = analysis
                 advance()
-            for before, frames in _frames_of_each(reader, {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}):
+            behind_of = {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}
+            for before, frames in _frames_of_each(reader, behind_of, longest_side_px=WORKING_SIDE_PX):
                 found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False))
                 if found and found.pts not in known:
                     yield replace(found, stands_in_for=before)
@@ -84,11 +86,11 @@ def find_settled(
     return Settled([replace(analysis, in_transition=False) for analysis in found], dissolves)
 
 
-def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]]) -> Iterator[tuple[int, list[Frame]]]:
+def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]], *, longest_side_px: int) -> Iterator[tuple[int, list[Frame]]]:
     """Yield each key with the frames of its PTS as soon as they are decoded, in the order of their last ones, from one pass."""
     waiting = sorted((pts for pts in wanted if wanted[pts]), key=lambda pts: wanted[pts][-1])
     decoded: dict[int, Frame] = {}
-    for frame in reader.frames(sorted({pts for key in waiting for pts in wanted[key]}), longest_side_px=WORKING_SIDE_PX):
+    for frame in reader.frames(sorted({pts for key in waiting for pts in wanted[key]}), longest_side_px=longest_side_px):
         while waiting and wanted[waiting[0]][-1] < frame.pts:
             yield _take(waiting, wanted, decoded)
         decoded[frame.pts] = frame

@@ -26,6 +26,8 @@ MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
 SHORT_FRAMES, MOST_PER_KEYFRAME_IN_SHORT, NEAREST_IN_SHORT_S = 1_000, 6, 0.2  # half a minute
+NEAREST_S, FEWEST_PER_KEYFRAME_IN_MOMENTS = 0.1, 1.5  # where a video is over in a moment
+ROW_S = 0.3  # sync frames that follow each other so soon are one change of the picture
 ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
 
 
@@ -41,7 +43,7 @@ class SyncSampler:
 
     def sample(self, video: VideoSource, *, keyframes: int, candidates: int | None = None) -> list[int]:
         """Return PTS of the candidates, in time order."""
-        sync: list[int] = video.index.sync_pts.tolist()
+        sync = last_of_rows(video.index.sync_pts.tolist(), ROW_S / float(video.index.time_base))
         shown = video.index.shown_pts
         most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
@@ -52,8 +54,7 @@ class SyncSampler:
             and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE * keyframes)
         ):
             return sync
-        per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
-        fewest = candidates or max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes), _most_in_short(video.index, keyframes))
+        fewest = candidates or _fewest(video.index, keyframes)
         if len(sync) >= fewest:
             return sync
         sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2)})
@@ -68,12 +69,16 @@ def is_short(index: PacketIndex) -> bool:
     return not (index.is_sparse or index.by_decoding) and 0 < len(index.shown_pts) <= SHORT_FRAMES
 
 
-def _most_in_short(index: PacketIndex, keyframes: int) -> int:
-    """Return how many candidates a short video gets: more, since they cost little there, but not so near each other as to show the same."""
+def _fewest(index: PacketIndex, keyframes: int) -> int:
+    """Return how many candidates there should be at least; in a short video more, but not so near each other as to show the same."""
+    shown, sync = index.shown_pts, index.sync_pts
+    per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
+    fewest = max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes))
     if not is_short(index):
-        return 0
-    seconds = float(int(index.shown_pts[-1] - index.shown_pts[0]) * index.time_base)
-    return min(MOST_PER_KEYFRAME_IN_SHORT * keyframes, round(seconds / NEAREST_IN_SHORT_S))
+        return fewest
+    seconds = float(int(shown[-1] - shown[0]) * index.time_base)
+    different = max(math.ceil(FEWEST_PER_KEYFRAME_IN_MOMENTS * keyframes), round(seconds / NEAREST_S))
+    return max(min(fewest, different), min(MOST_PER_KEYFRAME_IN_SHORT * keyframes, round(seconds / NEAREST_IN_SHORT_S)))
 
 
 def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
@@ -98,6 +103,11 @@ def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
             taken = next(iter(calm_ones), pts)
         chosen.append(taken)
     return chosen
+
+
+def last_of_rows(pts: Sequence[int], nearest: float) -> list[int]:
+    """Return the sorted PTS without those that another follows sooner than `nearest`: encoders put several into one dissolve or flash."""
+    return [stamp for stamp, following in pairwise([*pts, math.inf]) if following - stamp >= nearest]
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:
