@@ -321,7 +321,7 @@ def test_captions_that_could_not_be_rewritten_end_with_8_also_where_others_were(
 
     async def refuse(self: FakeEngine, request: Request) -> Reply:
         if next(count) < failing:
-            raise ReplyError("It refused.", kind="refusal")
+            raise ReplyError("It refused.", kind="rejected")  # which is not asked again
         return await generate(self, request)
 
     monkeypatch.setattr(FakeEngine, "generate", refuse)
@@ -352,7 +352,7 @@ def test_a_draw_of_samples_is_that_of_its_seed_and_judgements_count(vip: Vip, tm
     ids = [item.id for item in read_written_items(path, None)]
     assert len(ids) == 2
     drawn = {}
-    for seed in range(4):
+    for seed in range(20):
         state, what = served(vip, monkeypatch, "written", path, "--sample", "1", "--seed", seed, "--judgements", "3")
         drawn[seed] = {item.id for item in state.items}  # type: ignore[attr-defined]
         assert drawn[seed] == draw_ids(ids, 1, seed=seed)

@@ -19,7 +19,7 @@ import pytest
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.media import FRAMES, Clip, Clips, card, number_in, write
 from vip.errors import InputError
-from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, _batches, _beside, analyze, in_parallel, windows_around
+from vip.extraction.analyze import THUMBNAIL_SIDE_PX, FrameAnalysis, FrameAnalyzer, _batches, _beside, analyze, in_parallel, windows_around
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
@@ -466,18 +466,20 @@ def test_nothing_is_sought_where_nothing_shows(level: int) -> None:
     assert (detector.seen, analysis.detections, analysis.picture) == (0, (), None)
 
 
-def test_frames_are_looked_at_at_the_working_size(clips: Clips) -> None:
-    sides: set[int] = set()
-
+def test_frames_are_looked_at_at_the_working_size_and_views_told_apart_by_thumbnails(clips: Clips) -> None:
     class Embedder(ClassicEmbedder):
+        def __init__(self) -> None:
+            super().__init__(None)
+            self.sides: set[int] = set()
+
         def embed_images(self, images: Sequence[Image]) -> np.ndarray:
-            sides.update(max(image.shape) for image in images)
+            self.sides.update(max(image.shape) for image in images)
             return super().embed_images(images)
 
-    embedder = Embedder(None)
+    view, embedder = Embedder(), Embedder()
     with Video(clips("h264.mp4").path) as video:
-        analyze(video, video.index.sync_pts.tolist(), FrameAnalyzer(embedder, embedder, CountingDetector()), advance=lambda: None)
-    assert sides == {WORKING_SIDE_PX}
+        analyze(video, video.index.sync_pts.tolist(), FrameAnalyzer(view, embedder, CountingDetector()), advance=lambda: None)
+    assert (view.sides, embedder.sides) == ({THUMBNAIL_SIDE_PX}, {WORKING_SIDE_PX})
 
 
 def test_very_thin_pictures_have_a_thumbnail() -> None:

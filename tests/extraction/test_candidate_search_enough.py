@@ -297,7 +297,7 @@ def test_with_auto_those_are_looked_behind_that_would_stand_for_a_picture(monkey
         asked.append((min_sharpness, redundant))
         return [one for one in analyses if one.pts == 40 * 30]
 
-    monkeypatch.setattr(candidate_search, "likely_pictures", likely)
+    monkeypatch.setattr("vip.extraction.picture_count.likely_pictures", likely)
     film.look_at(0, 30, 60, keyframes=1, counts_pictures=True, min_sharpness=5.0)
     assert film.doubtful == [[30]]
     assert {*asked} == {(5.0, 0.77)}

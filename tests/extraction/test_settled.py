@@ -402,7 +402,7 @@ def test_the_frames_of_each_are_handed_out_as_soon_as_the_last_of_them_is_decode
     shelf = Shelf(5)
     wanted = {10: [11, 13, 15], 1: [2, 3], 4: [5, 6, 13], 20: [], 12: [13]}
     found, given = [], []
-    for key, frames in _frames_of_each(shelf, wanted):  # type: ignore[arg-type]
+    for key, frames in _frames_of_each(shelf, wanted, longest_side_px=64):  # type: ignore[arg-type]
         found.append((key, [frame.pts for frame in frames]))
         given.append(shelf.given[-1])
     assert found == [(1, [2, 3]), (4, [6, 13]), (12, [13]), (10, [11, 13, 15])], "the one without frames is left out"
@@ -412,7 +412,7 @@ def test_the_frames_of_each_are_handed_out_as_soon_as_the_last_of_them_is_decode
 def test_frames_that_nobody_waits_for_any_more_are_let_go() -> None:
     shelf = Shelf()
     alive = []
-    for _, frames in _frames_of_each(shelf, {start: [start + 1, start + 3] for start in range(0, 60, 2)}):  # type: ignore[arg-type]
+    for _, frames in _frames_of_each(shelf, {start: [start + 1, start + 3] for start in range(0, 60, 2)}, longest_side_px=64):  # type: ignore[arg-type]
         del frames
         alive.append(sum(image() is not None for image in shelf.images))
     assert len(shelf.images) == 31
@@ -420,8 +420,8 @@ def test_frames_that_nobody_waits_for_any_more_are_let_go() -> None:
 
 
 def test_where_no_frame_can_be_decoded_each_gets_none() -> None:
-    assert list(_frames_of_each(Shelf(2, 3), {1: [2], 2: [3]})) == [(1, []), (2, [])]  # type: ignore[arg-type]
-    assert list(_frames_of_each(Shelf(), {})) == []  # type: ignore[arg-type]
+    assert list(_frames_of_each(Shelf(2, 3), {1: [2], 2: [3]}, longest_side_px=64)) == [(1, []), (2, [])]  # type: ignore[arg-type]
+    assert list(_frames_of_each(Shelf(), {}, longest_side_px=64)) == []  # type: ignore[arg-type]
 
 
 # ---------------------------------------------------------------- real files

@@ -22,14 +22,18 @@ from vip.extraction.samplers.sync import (
     FEWEST_AT_LEAST,
     FEWEST_PER_KEYFRAME,
     FEWEST_PER_KEYFRAME_IN_LONG_GOPS,
+    FEWEST_PER_KEYFRAME_IN_MOMENTS,
     LONG_GOP,
     MOST_AT_LEAST,
     MOST_PER_KEYFRAME_IN_SHORT,
     NEAREST_IN_SHORT_S,
+    NEAREST_S,
+    ROW_S,
     SHORT_FRAMES,
     SyncSampler,
     fill,
     is_short,
+    last_of_rows,
     outside_transitions,
     thin,
 )
@@ -210,8 +214,12 @@ def test_sync_on_real_files_gives_frames_that_exist_the_sync_frames_among_them(c
         shown, sync = video.index.shown_pts.tolist(), video.index.sync_pts.tolist()
         chosen = SyncSampler(None).sample(video, keyframes=keyframes)
         assert chosen == sorted(set(chosen))
-        assert set(sync) <= set(chosen) <= set(shown)
-        assert len(chosen) == max(len(sync), min(len(shown), max(FEWEST_AT_LEAST, math.ceil(FEWEST_PER_KEYFRAME * keyframes))))
+        assert set(last_of_rows(sync, ROW_S / float(video.time_base))) <= set(chosen) <= set(shown)
+        fewest = max(FEWEST_AT_LEAST, math.ceil(FEWEST_PER_KEYFRAME * keyframes))
+        seconds = float((shown[-1] - shown[0]) * video.time_base)
+        in_a_moment = max(math.ceil(FEWEST_PER_KEYFRAME_IN_MOMENTS * keyframes), round(seconds / NEAREST_S))
+        wanted = min(fewest, in_a_moment) if is_short(video.index) else fewest
+        assert len(chosen) == max(1, min(len(shown), wanted))
 
 
 def test_sync_does_not_choose_what_an_edit_list_hides(clips: Clips, tmp_path: Path) -> None:
@@ -306,8 +314,23 @@ def test_sync_refuses_a_detail() -> None:
 
 
 def test_sixteen_sync_frames_a_keyframe_are_not_too_many() -> None:
-    assert len(SyncSampler(None).sample(source(960, 1), keyframes=60)) == 960
-    assert len(SyncSampler(None).sample(source(961, 1), keyframes=60)) <= 960
+    assert len(SyncSampler(None).sample(source(960 * 10, 10), keyframes=60)) == 960
+    assert len(SyncSampler(None).sample(source(961 * 10, 10), keyframes=60)) <= 960
+
+
+def test_of_sync_frames_in_a_row_the_last_is_taken_and_of_nothing_but_such_one_every_third_of_a_second() -> None:
+    assert last_of_rows([0, 1000, 1100, 1250, 3000, 3300], 300) == [0, 1250, 3000, 3300]
+    assert last_of_rows(range(0, 1001, 100), 300) == [100, 400, 700, 1000]
+    assert last_of_rows([5], 300) == [5]
+    assert last_of_rows([], 300) == []
+
+
+@given(times, st.integers(1, 3000))
+def test_rows_are_thinned_so_that_each_sync_frame_is_near_one_that_stays(pts: list[int], nearest: int) -> None:
+    kept = last_of_rows(pts, nearest)
+    assert set(kept) <= set(pts)
+    assert all(gap >= nearest for gap in np.diff(kept).tolist())
+    assert all(any(0 <= other - stamp < nearest for other in kept) for stamp in pts)
 
 
 def test_candidates_that_are_asked_for_are_looked_at_also_where_that_is_dear() -> None:

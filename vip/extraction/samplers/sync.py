@@ -106,8 +106,12 @@ def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
 
 
 def last_of_rows(pts: Sequence[int], nearest: float) -> list[int]:
-    """Return the sorted PTS without those that another follows sooner than `nearest`: encoders put several into one dissolve or flash."""
-    return [stamp for stamp, following in pairwise([*pts, math.inf]) if following - stamp >= nearest]
+    """Return the sorted PTS without those that one which stays follows sooner than `nearest`: encoders put several into one dissolve."""
+    kept: list[int] = []
+    for stamp in reversed(pts):
+        if not kept or kept[-1] - stamp >= nearest:
+            kept.append(stamp)
+    return kept[::-1]
 
 
 def thin(pts: Sequence[int], most: int) -> list[int]:

@@ -158,8 +158,8 @@ def long_cells() -> Iterator[None]:
 
 def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> None:
     """Add an assignment, or what is wrong with it."""
-    assignment, hit, worker = (one_line(row[name]) for name in ("AssignmentId", "HITId", "WorkerId"))
-    empty = Assignment(assignment, hit, worker, {}, bool(row.get("ApprovalTime")), file, number)
+    assignment_id, hit, worker = (one_line(row[name]) for name in ("AssignmentId", "HITId", "WorkerId"))
+    empty = Assignment(assignment_id, hit, worker, {}, bool(row.get("ApprovalTime")), file, number)
 
     def refuse(reason: str, text: str | None = None, question: int | None = None) -> None:
         results.left_out.append(_left_out(empty, question, reason, row[ANSWERS] if text is None else text))
