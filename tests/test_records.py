@@ -45,7 +45,9 @@ FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TIMES = st.floats(-MOST_VIDEO_TIME_S, MOST_VIDEO_TIME_S)
 PTS = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=[]))  # with line ends, controls and halves of letters: names and captions may hold any
-PLAIN = st.text(st.characters(exclude_characters="/\\\0"), min_size=1).filter(lambda name: name not in (".", ".."))  # names of files
+PLAIN = st.text(st.characters(exclude_characters="/\\\0", exclude_categories=["Cs"]), min_size=1).filter(
+    lambda name: name not in (".", "..")
+)  # names of files
 FRACTIONS = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**6)
 QUALITY = st.builds(Quality, sharpness=FINITE, brightness=SHARES, contrast=st.floats(0, 1))
 DETECTION = st.builds(Detection, label=TEXT, score=SHARES, box_xyxy=st.tuples(FINITE, FINITE, FINITE, FINITE), source=TEXT)
@@ -120,6 +122,7 @@ VIDEO = st.builds(
     duration_s_from_header=st.none() | TIMES,
     start_time_s=TIMES,
     end_time_s=TIMES,
+    frames=st.none() | st.integers(0, 2**63 - 1),
 )
 MANIFEST = st.builds(
     Manifest,

@@ -124,15 +124,27 @@ def test_a_picture_that_cannot_be_read_leaves_a_field_and_a_note(run: Path) -> N
     assert np.abs(middle.astype(int) - (0xDF, 0xE5, 0xE9)).max() < 12
 
 
-def test_sizes_and_times_that_are_lies_do_no_harm(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def tell_lies(run: Path, *lies: dict[str, object]) -> None:
+    """Change the first keyframes of a run, as a stranger could."""
     rows = [json.loads(line) for line in (run / "keyframes.jsonl").read_text().splitlines()]
+    (run / "keyframes.jsonl").write_text("\n".join(json.dumps(row | lie) for row, lie in zip(rows, lies, strict=False)) + "\n")
+
+
+@pytest.mark.parametrize("lie", [{"width_px": 0}, {"height_px": 10**18}, {"width_px": -5}, {"time_s": -1e300}])
+def test_sizes_and_times_that_no_video_has_are_refused(lie: dict[str, object], run: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    tell_lies(run, lie)
+    assert main(["sheet", str(run)]) == 7
+    assert "keyframes.jsonl, line 1: damaged" in capsys.readouterr().err
+
+
+def test_sizes_and_times_that_are_lies_do_no_harm(run: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lies = (
-        {"width_px": 0, "height_px": 0},
-        {"width_px": -5, "height_px": 10**18},
-        {"time_s": -1e300},
+        {"width_px": 1, "height_px": 1},
+        {"width_px": 5, "height_px": 2**31},
+        {"time_s": -1e30},
         {"id": "\x1b[31m\u202e", "time_s": None},
     )
-    (run / "keyframes.jsonl").write_text("\n".join(json.dumps(row | lie) for row, lie in zip(rows, lies, strict=False)) + "\n")
+    tell_lies(run, *lies)
     assert main(["sheet", str(run)]) == 0
     shown = capsys.readouterr()
     assert "\x1b" not in shown.out + shown.err

@@ -251,7 +251,7 @@ def test_a_page_shows_no_more_pictures_than_its_bound(tmp_path: Path, monkeypatc
     pictures = PagePictures([tmp_path])
     shown = [picture is not None for one in samples for picture in pictures.targets(one)]
     assert sum(shown) == 3 < len(shown)
-    assert pictures.of_piece(samples[0], samples[0].context[0]) is None  # type: ignore[arg-type]
+    assert pictures.of_piece(samples[0], samples[0].context[0], tmp_path / "samples.jsonl") is None  # type: ignore[arg-type]
 
 
 def test_the_picture_of_a_described_keyframe_is_the_one_that_was_named_and_not_another_of_its_run(tmp_path: Path) -> None:
@@ -259,9 +259,15 @@ def test_the_picture_of_a_described_keyframe_is_the_one_that_was_named_and_not_a
     first, second = load_run(tmp_path / "park").keyframes
     named = SamplePicture(source=str(tmp_path / "park"), keyframe_id=first.id, sha256=sha256(first.data).hexdigest())
     piece = KeyframeDescription(keyframe_id=first.id, time_s=0.0, dense_caption="x", picture=named)
-    assert PagePictures().of_piece(SAMPLES[0], piece) is not None
+    beside = tmp_path / "samples.jsonl"
+    assert PagePictures().of_piece(SAMPLES[0], piece, beside) is not None
+    assert PagePictures().of_piece(SAMPLES[0], piece, None) is None, "a published sample names no pictures"
+    others = tmp_path / "others" / "samples.jsonl"
+    others.parent.mkdir()
+    others.write_text("{}\n", encoding="utf-8")
+    assert PagePictures().of_piece(SAMPLES[0], piece, others) is None, "the run does not lie beside it"
     (tmp_path / "park" / "keyframes" / "0000.jpg").write_bytes(second.data)
-    assert PagePictures().of_piece(SAMPLES[0], piece) is None, "it has changed since the samples were made"
+    assert PagePictures().of_piece(SAMPLES[0], piece, beside) is None, "it has changed since the samples were made"
 
 
 def test_the_targets_are_the_keyframes_between_those_that_are_given_or_behind_them(tmp_path: Path) -> None:

@@ -199,13 +199,13 @@ def test_rows_and_page_say_how_many_people_agree_and_show_three_frames(tmp_path:
         head, row = csv.reader(file)
     assert head == ["sample", "video", "masked_caption", "label", "answers", "agreement", "m0", "m0 F1"]
     assert row == ["a_000005_000015", "a", "There is _____.", "a dog", "dog", "66.7", "wolf", "25.0"]
-    view = _view(shown, PagePictures())
+    view = _view(shown, PagePictures(), tmp_path / "samples.jsonl")
     assert [view.frames, view.agreement, (view.before, view.after)] == [
-        [PagePictures().of_piece(shown.sample, pictures[place]) for place in (1, 4, 7)],
+        [PagePictures().of_piece(shown.sample, pictures[place], tmp_path / "samples.jsonl") for place in (1, 4, 7)],
         "67 % of first answers agree",
         ("There is ", "."),
     ]
-    write_error_page(tmp_path / "e.html", [shown, case([100.0], 1.0), case([0.0], 0.2)])
+    write_error_page(tmp_path / "e.html", [shown, case([100.0], 1.0), case([0.0], 0.2)], samples=tmp_path / "samples.jsonl")
     page = (tmp_path / "e.html").read_text(encoding="utf-8")
     assert page.count("<img") == 3
     facts = re.findall(r"<dt>([^<]+)</dt>\s*<dd>\s*(?:<[^>]+>)*([^<]+)", page)

@@ -143,7 +143,7 @@ def view_of(data: Path, **values: tuple[int | None, ...]) -> QuestionView:
         )
         for name, (value, *scores) in values.items()
     ]
-    return _question_view("why", {sample.task: _Answered(sample, answers)})  # type: ignore[arg-type]
+    return _question_view("why", {sample.task: _Answered(sample, None, answers)})  # type: ignore[arg-type]
 
 
 def test_each_option_names_who_chose_it_with_the_score_of_that_option(data: Path) -> None:
@@ -161,7 +161,7 @@ def test_each_option_names_who_chose_it_with_the_score_of_that_option(data: Path
 
 def answered(video: str, task: str, *values: float) -> _Answered:
     sample = Sample(id=f"{video} {task}", task=task, task_version=1, video=video, ask=FreeText(question="?"))
-    return _Answered(sample, [(str(place), Prediction(sample_id="x", value="y"), value) for place, value in enumerate(values)])
+    return _Answered(sample, None, [(str(place), Prediction(sample_id="x", value="y"), value) for place, value in enumerate(values)])
 
 
 def test_videos_come_first_that_both_tasks_ask_about_then_those_on_which_files_differ_most() -> None:
@@ -201,9 +201,9 @@ def test_pictures_are_those_that_the_models_saw_at_most_six_of_them_in_order(tmp
     pieces = tuple(
         SamplePicture(source=str(folder), keyframe_id=one.id, time_s=one.time_s, sha256=sha256(one.data).hexdigest()) for one in keyframes
     )
-    plain = answered("v1", "nextqa-mc", 1.0).sample
-    pictures = list(VideoPictures(()).of_video("v1", [plain, plain.model_copy(update={"context": pieces})]))
+    plain, beside = answered("v1", "nextqa-mc", 1.0).sample, tmp_path / "samples.jsonl"
+    pictures = list(VideoPictures(()).of_video("v1", [(plain, beside), (plain.model_copy(update={"context": pieces}), beside)]))
     assert [one.title for one in pictures] == [time_code(keyframes[place].time_s or 0) for place in evenly_spaced(9, 6)]
     assert len(pictures) == 6
-    few = list(VideoPictures(()).of_video("v1", [plain.model_copy(update={"context": pieces[:2]})]))
+    few = list(VideoPictures(()).of_video("v1", [(plain.model_copy(update={"context": pieces[:2]}), beside)]))
     assert len(few) == 2
