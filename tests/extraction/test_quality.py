@@ -21,6 +21,7 @@ from vip.extraction.quality import (
     much_blurrier,
     much_paler,
     references,
+    rises_from_black,
     same_shape,
     same_view,
     sharpness_of,
@@ -370,6 +371,24 @@ def test_much_paler_is_less_than_three_fifths_of_the_contrast(contrast: float, p
 def test_a_fade_takes_as_much_of_the_brightness_as_of_the_contrast(contrast: float, brightness: float, paler: bool) -> None:
     mine, full = (measured(1.0, contrast=c, brightness=b).quality for c, b in ((contrast, brightness), (0.2, 0.5)))
     assert much_paler(mine, full) is paler
+
+
+@pytest.mark.parametrize(
+    ("contrast", "brightness", "correlation", "rises"),
+    [
+        (0.035, 0.045, 0.65, True),  # three eighths of both
+        (0.035, 0.045, 0.6, False),  # another picture
+        (0.05, 0.05, 0.65, False),  # more than half of the contrast
+        (0.04, 0.06, 0.65, False),  # not nearly black
+        (0.035, 0.02, 0.65, False),  # less light than a fade would leave
+        (0.045, 0.057, 0.65, True),
+    ],
+)
+def test_nearly_black_a_frame_rises_from_black_though_what_it_shows_moves_on(
+    contrast: float, brightness: float, correlation: float, rises: bool
+) -> None:
+    mine, full = (measured(1.0, contrast=c, brightness=b).quality for c, b in ((contrast, brightness), (0.095, 0.12)))
+    assert rises_from_black(mine, full, correlation) is rises
 
 
 @pytest.mark.parametrize("brightness", [0.0, 1.0])

@@ -22,6 +22,7 @@ from vip.extraction.embeddings import embeddings_of
 from vip.extraction.good_frames import by_picture_only, likely_keyframes, prunable
 from vip.extraction.pruners.algorithm1 import Algorithm1
 from vip.extraction.pruners.none import NoPruning
+from vip.extraction.quality import correlation
 from vip.extraction.select import select_from
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
@@ -72,6 +73,19 @@ def test_of_a_fade_the_full_picture_stays() -> None:
     assert rules(decisions)[1:3] == ["faded", "faded"]
     assert decisions[4].kept
     assert all(0 <= other < 6 for decision in decisions for other in decision.neighbours)
+
+
+@pytest.mark.parametrize(("step_s", "faded"), [(1.0, True), (2.0, True), (2.1, False)])
+def test_a_frame_that_rises_from_black_goes_though_people_have_moved_by_the_time_it_is_bright(step_s: float, faded: bool) -> None:
+    scene = dimmed(picture(1), 0.2)
+    for left, top in ((60, 40), (300, 120), (450, 250), (150, 280)):  # lights
+        scene[top : top + 30, left : left + 40] = (250, 220, 120)
+    moved = np.asarray(cv2.warpAffine(scene, np.float32([[1, 0, 10], [0, 1, 6]]), (scene.shape[1], scene.shape[0])), np.uint8)
+    analyses = looks_of([dimmed(scene, 0.35), moved])
+    alike = correlation(analyses[0].signature, analyses[1].signature)
+    assert 0.6 < alike < 0.92, "no pale copy"
+    analyses = [replace(one, time_s=number * step_s) for number, one in enumerate(analyses)]
+    assert ({0: "faded"} if faded else {}) == {index: decision.rule for index, decision in bad_frames(analyses, None).items()}
 
 
 def paled(image: Image, share: float) -> Image:

@@ -44,6 +44,7 @@ LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that 
 LEAST_BLENDED = 0.08  # share of either picture in a blend
 BLEND_REST = 0.25  # of the change between the two, what is of neither: of 370 other frames in transitions 5 have less
 SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
+NEARLY_BLACK, SHAPE_IN_DARKNESS = 0.06, 0.6  # brightness and contrast deep in a fade, where people move on
 
 BadRule = Literal["black", "white", "flat", "blurred"]
 
@@ -184,6 +185,13 @@ def much_paler(mine: Quality, neighbour: Quality) -> bool:
     share = mine.contrast / max(neighbour.contrast, 1e-6)
     to_black, to_white = mine.brightness / max(neighbour.brightness, 1e-6), (1 - mine.brightness) / max(1 - neighbour.brightness, 1e-6)
     return share < FADED_CONTRAST or (share < FADING_CONTRAST and min(abs(to_black - share), abs(to_white - share)) < AS_MUCH)
+
+
+def rises_from_black(mine: Quality, neighbour: Quality, correlation: float) -> bool:
+    """Return whether a frame is nearly black and shows what a neighbour of more than twice its light and contrast does, which may move."""
+    share, light = mine.contrast / max(neighbour.contrast, 1e-6), mine.brightness / max(neighbour.brightness, 1e-6)
+    is_dark = max(mine.brightness, mine.contrast) < NEARLY_BLACK
+    return is_dark and max(share, light) < 0.5 and abs(share - light) < AS_MUCH and correlation > SHAPE_IN_DARKNESS
 
 
 def same_view(cosine: float, correlation: float) -> bool:
