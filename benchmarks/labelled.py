@@ -331,7 +331,8 @@ def scroll(script: Script) -> Iterator[Stretch]:
 
 
 def _scrolled(page: Image, top: int, height: int, time_s: float) -> Image:
-    moved = top + round(min(1.0, time_s / 0.8) * height)
+    """Draw a page on its way: the first frame has moved already, and the last has not arrived."""
+    moved = top + round((time_s + 1 / FPS) / (0.8 + 1 / FPS) * height)
     return page[moved : moved + height]
 
 

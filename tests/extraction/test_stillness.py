@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 
 from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
 from vip.extraction.stillness import still_frames
@@ -46,3 +47,13 @@ def test_packets_that_tell_nothing_say_no() -> None:
     index = index_of(slides())
     for silent in (replace(index, is_sparse=True), replace(index, by_decoding=True), index_of([])):
         assert not still_frames(silent, at(1.0, 2.0)).any()
+
+
+@pytest.mark.parametrize(("large", "still"), [(44, False), (45, True)])
+def test_at_few_frames_a_second_what_the_next_ones_refer_to_may_lie_farther_off(large: int, still: bool) -> None:
+    """At ten frames a second, three that are copies of the next large one say nothing of the frame before them."""
+    sizes = np.full(80, STILL)
+    sizes[[0, 40, large]] = SYNC, LARGE, LARGE
+    slow = index_of(sizes)
+    slow = replace(slow, pts=slow.pts * 5 // 2, dts=slow.dts * 5 // 2)
+    assert still_frames(slow, [40 * 100]).tolist() == [still]

@@ -106,9 +106,12 @@ def _scan(search: CandidateSearch, title: str, pts: Sequence[int], *, exact: boo
 
 
 def _takes_sharpest(search: CandidateSearch, planned: Sequence[int]) -> bool:
-    """Return whether all frames are decoded for the sharpest ones among them: of a short video that has few sync frames."""
+    """Return whether all frames are decoded for the sharpest ones among them: of a short video that has few sync frames.
+
+    Not where pictures are counted: the sharpest frame may be one in which a page scrolls or somebody walks in.
+    """
     index = search.video.index
-    if not (search.insistent or search.counts_pictures) or not is_short(index):
+    if not search.insistent or not is_short(index):
         return False
     return len(index.shown_pts) >= LEAST_CHOICE * len(planned) and not set(planned) <= set(index.sync_pts.tolist())
 

@@ -13,6 +13,7 @@ AROUND_S = 1.0  # before a frame, and behind it: still on one side is enough, si
 STILL_BYTES = 64  # of most packets; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 STILL_SHARE_OF_SYNC = 0.003  # of the typical sync packet; a speaker before a still wall takes 0.007, a moving camera 0.1
 NEAR_S, MOVES_SHARE_OF_SYNC = 0.25, 0.03  # no packet so near is larger: nothing has just begun to move
+REFERENCE_WITHIN = 4  # packets; at few frames a second, what has begun to move is in the next one that others refer to, farther off
 SHOWN_FOR_S = 2.0  # a frame that no other follows for so long is a still, as in slide shows of few frames
 LEAST_PACKETS = 3
 
@@ -35,7 +36,8 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
 
     still = [
-        is_still(slice(start, here), slice(before, here)) or is_still(slice(here, end), slice(here, behind))
+        is_still(slice(start, here), slice(before, here))
+        or is_still(slice(here, end), slice(here, min(end, max(behind, here + REFERENCE_WITHIN))))
         for start, before, here, behind, end in zip(*edges, strict=True)
     ]
     following = np.searchsorted(times, at, "right")

@@ -21,6 +21,7 @@ from vip.extraction.embeddings import embeddings_of, identity_of
 from vip.extraction.existing_run import MOST_LETTERS, is_same_file
 from vip.extraction.keyframe_count import expected_keyframes
 from vip.extraction.pruners.aks import relevance_of
+from vip.extraction.samplers.sync import more_in_short
 from vip.protocols import Observer, PictureKeeper
 from vip.records import Embeddings, Manifest, Pruning, VideoInfo
 from vip.store import Run
@@ -150,8 +151,10 @@ def _sample(search: CandidateSearch, settings: ExtractSettings, backends: Backen
     wanted, sampler = settings.candidates, backends.sampler
     if search.as_is and wanted is None and sampler.name == "uniform":
         wanted = search.keyframes  # what is not pruned has to be the right number from the start
-    more = MORE_FOR_A_QUERY if settings.query is not None else 1
-    return sampler.sample(search.video, keyframes=more * search.keyframes, candidates=wanted)
+    keyframes = search.keyframes if settings.query is None else MORE_FOR_A_QUERY * search.keyframes
+    if search.insistent or search.counts_pictures:
+        wanted = more_in_short(search.video.index, keyframes)
+    return sampler.sample(search.video, keyframes=keyframes, candidates=wanted)
 
 
 def _cached_vectors(video: Source, folder: Path, settings: ExtractSettings, backends: Backends) -> CachedVectors:

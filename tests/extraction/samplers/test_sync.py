@@ -34,6 +34,7 @@ from vip.extraction.samplers.sync import (
     fill,
     is_short,
     last_of_rows,
+    more_in_short,
     outside_transitions,
     thin,
 )
@@ -136,23 +137,28 @@ def test_sync_adds_frames_where_sync_frames_are_too_few() -> None:
     assert len(SyncSampler(None).sample(source(1001, 500), keyframes=1)) == FEWEST_AT_LEAST
 
 
+def planned(video: Source, keyframes: int) -> list[int]:
+    """What is looked at where nobody asks for a number of candidates."""
+    return SyncSampler(None).sample(video, keyframes=keyframes, candidates=more_in_short(video.index, keyframes))
+
+
 @pytest.mark.parametrize("keyframes", [1, 4, 5, 12, 33])
 def test_of_a_short_video_six_frames_a_keyframe_are_looked_at(keyframes: int) -> None:
-    chosen = SyncSampler(None).sample(source(SHORT_FRAMES, 500), keyframes=keyframes)
+    chosen = planned(source(SHORT_FRAMES, 500), keyframes)
     assert len(chosen) == max(FEWEST_AT_LEAST, MOST_PER_KEYFRAME_IN_SHORT * keyframes)
 
 
 def test_but_in_a_short_video_not_so_many_that_they_show_the_same() -> None:
     """Eight seconds have room for 40 frames a fifth of a second apart; where less than 2.5 are left a keyframe, nearer ones are taken."""
-    assert len(SyncSampler(None).sample(source(201, 201), keyframes=12)) == round(8 / NEAREST_IN_SHORT_S) == 40
-    assert len(SyncSampler(None).sample(source(201, 201), keyframes=20)) == FEWEST_PER_KEYFRAME * 20
-    assert len(SyncSampler(None).sample(source(1, 1), keyframes=12)) == 1
+    assert len(planned(source(201, 201), 12)) == round(8 / NEAREST_IN_SHORT_S) == 40
+    assert len(planned(source(201, 201), 20)) == FEWEST_PER_KEYFRAME * 20
+    assert len(planned(source(1, 1), 12)) == 1
 
 
 def test_sync_frames_of_a_short_video_that_are_six_a_keyframe_are_taken_as_they_are() -> None:
     video = source(SHORT_FRAMES, 20)
-    assert SyncSampler(None).sample(video, keyframes=8) == video.index.sync_pts.tolist()
-    assert len(SyncSampler(None).sample(video, keyframes=9)) == 6 * 9
+    assert planned(video, 8) == video.index.sync_pts.tolist()
+    assert len(planned(video, 9)) == 6 * 9
 
 
 @pytest.mark.parametrize(
@@ -172,7 +178,7 @@ def test_short_is_a_video_of_a_thousand_frames_whose_packets_are_all_known(frame
     index = replace(source(frames, 500).index, **about)
     assert is_short(index) is short
     if len(index.shown_pts):
-        assert len(SyncSampler(None).sample(Source(index), keyframes=12)) == (min(frames, 72) if short else 30)
+        assert len(planned(Source(index), 12)) == (min(frames, 72) if short else 30)
 
 
 def test_a_number_of_candidates_that_is_asked_for_holds_also_in_a_short_video() -> None:

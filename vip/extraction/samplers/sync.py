@@ -48,11 +48,7 @@ class SyncSampler:
         most = candidates or max(MOST_AT_LEAST, MOST_PER_KEYFRAME * keyframes)
         if len(sync) > most:
             return thin(sync, most)
-        if (
-            candidates is None
-            and video.index.decodes_all
-            and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE * keyframes)
-        ):
+        if candidates is None and _are_enough(sync, video.index, keyframes):
             return sync
         fewest = candidates or _fewest(video.index, keyframes)
         if len(sync) >= fewest:
@@ -69,16 +65,33 @@ def is_short(index: PacketIndex) -> bool:
     return not (index.is_sparse or index.by_decoding) and 0 < len(index.shown_pts) <= SHORT_FRAMES
 
 
+def more_in_short(index: PacketIndex, keyframes: int) -> int | None:
+    """Return how many candidates a short video gets where nobody asks for a number: more cost little there, down to 0.2 s apart.
+
+    None where the sampler takes as many anyway.
+    """
+    if not is_short(index) or _are_enough(index.sync_pts.tolist(), index, keyframes):
+        return None
+    most = min(MOST_PER_KEYFRAME_IN_SHORT * keyframes, round(_seconds(index) / NEAREST_IN_SHORT_S))
+    return most if most > max(_fewest(index, keyframes), len(index.sync_pts)) else None
+
+
+def _are_enough(sync: Sequence[int], index: PacketIndex, keyframes: int) -> bool:
+    """Return whether sync frames have to do, since the decoder passes over nothing."""
+    return index.decodes_all and len(sync) >= max(FEWEST_AT_LEAST, FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE * keyframes)
+
+
 def _fewest(index: PacketIndex, keyframes: int) -> int:
-    """Return how many candidates there should be at least; in a short video more, but not so near each other as to show the same."""
-    shown, sync = index.shown_pts, index.sync_pts
-    per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(shown) > LONG_GOP * len(sync) else FEWEST_PER_KEYFRAME
+    """Return how many candidates there should be at least; where a video is over in a moment none nearer than 0.1 s."""
+    per_keyframe = FEWEST_PER_KEYFRAME_IN_LONG_GOPS if len(index.shown_pts) > LONG_GOP * len(index.sync_pts) else FEWEST_PER_KEYFRAME
     fewest = max(FEWEST_AT_LEAST, math.ceil(per_keyframe * keyframes))
     if not is_short(index):
         return fewest
-    seconds = float(int(shown[-1] - shown[0]) * index.time_base)
-    different = max(math.ceil(FEWEST_PER_KEYFRAME_IN_MOMENTS * keyframes), round(seconds / NEAREST_S))
-    return max(min(fewest, different), min(MOST_PER_KEYFRAME_IN_SHORT * keyframes, round(seconds / NEAREST_IN_SHORT_S)))
+    return min(fewest, max(math.ceil(FEWEST_PER_KEYFRAME_IN_MOMENTS * keyframes), round(_seconds(index) / NEAREST_S)))
+
+
+def _seconds(index: PacketIndex) -> float:
+    return float(int(index.shown_pts[-1] - index.shown_pts[0]) * index.time_base)
 
 
 def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
