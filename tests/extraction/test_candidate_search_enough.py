@@ -74,9 +74,8 @@ class Film:
     def seen(self, pts: int) -> FrameAnalysis:
         return analysis(pts, **{"measured": GOOD, **UNSEARCHED, **self.show(pts // 40)})
 
-    def find_settled(self, video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, soft: set[int], known: set[int], **__: Any) -> Settled:
+    def find_settled(self, video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, soft: set[int], **__: Any) -> Settled:
         numbers = [found.pts // 40 for found in doubtful]
-        assert {found.pts for found in doubtful} <= known
         self.doubtful.append(numbers)
         self.soft.append(sorted(pts // 40 for pts in soft))
         return Settled([], {40 * number: self.dissolves[number] for number in numbers if number in self.dissolves})
@@ -154,11 +153,21 @@ def test_between_frames_where_nothing_changes_no_others_are_looked_at(monkeypatc
     assert film.scanned == [3]
 
 
-def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first_and_stands_for_what_it_settles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     film = Film(monkeypatch, 100, lambda number: {"in_transition": True})
-    settled = [analysis(40, stands_in_for=0), analysis(80, stands_in_for=0)]
-    monkeypatch.setattr(candidate_search, "find_settled", lambda *_, **__: Settled(settled, {}))
-    assert [(found.pts // 40, found.stands_in_for) for found in film.analyze(0, 1)] == [(0, None), (1, None), (2, 0)]
+    settled = [analysis(40, stands_in_for=0, measured=measured(1.0)), analysis(80, stands_in_for=0), analysis(80, stands_in_for=40)]
+    monkeypatch.setattr(candidate_search, "find_settled", lambda *_, **__: Settled(settled, {0: True}))
+    found = film.analyze(0, 1)
+    assert [(one.pts // 40, one.stands_in_for, one.in_transition) for one in found] == [(0, None, True), (1, 0, False), (2, 0, False)]
+    assert found[1].measured == GOOD
+
+
+def test_a_frame_that_stands_for_one_goes_on_to_do_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    film = Film(monkeypatch, 100, lambda number: {"in_transition": True, "stands_in_for": 80 if number == 1 else None})
+    monkeypatch.setattr(candidate_search, "find_settled", lambda *_, **__: Settled([analysis(40, stands_in_for=0)], {}))
+    assert [one.stands_in_for for one in film.analyze(0, 1, 2)] == [None, 80, None]
 
 
 # ---------------------------------------------------------------- which frames are doubtful

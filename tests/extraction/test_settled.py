@@ -131,18 +131,18 @@ def test_five_frames_of_a_dissolve_are_one_and_those_of_a_still_or_moving_pictur
         assert not is_dissolving(signatures(lambda number, cut=cut: SCENES[int(number >= cut)], 5))
 
 
-def test_in_a_dissolve_more_than_five_levels_change_from_the_first_to_the_fourth_picture() -> None:
-    exactly = five((1, ALL), (2, ALL), (2, ALL), (2, ALL))
+def test_in_a_dissolve_more_than_three_levels_change_from_the_first_to_the_fourth_picture() -> None:
+    exactly = five((1, ALL), (1, ALL), (1, ALL), (1, ALL))
     assert not is_dissolving(exactly)
     more = exactly.copy()
     more[3, 0, 0, 0] += 1
     assert is_dissolving(more)
-    assert not is_dissolving(five((1, ALL), (2, ALL), (2, ALL), (200, ALL))), "what comes behind them does not count"
+    assert not is_dissolving(five((1, ALL), (1, ALL), (1, ALL), (200, ALL))), "what comes behind them does not count"
 
 
-@pytest.mark.parametrize(("shared", "dissolving"), [(36, True), (33, True), (32, False), (0, False)])
-def test_in_a_dissolve_steps_are_parallel_by_three_tenths_on_average(shared: int, dissolving: bool) -> None:
-    """Each step is in another quarter of the picture, but for what the second shares with the first: 33 of 3 * 36 parts are 0.306."""
+@pytest.mark.parametrize(("shared", "dissolving"), [(36, True), (28, True), (27, False), (0, False)])
+def test_in_a_dissolve_steps_are_parallel_by_a_quarter_on_average(shared: int, dissolving: bool) -> None:
+    """Each step is in another quarter of the picture, but for what the second shares with the first: 28 of 3 * 36 parts are 0.259."""
     steps = [slice(0, 36), slice(36 - shared, 72 - shared), slice(108, 144), slice(72, 108)]
     assert is_dissolving(five(*((40, parts) for parts in steps))) is dissolving
 
@@ -462,7 +462,6 @@ def test_behind_a_frame_in_a_cross_fade_one_of_the_shot_that_follows_is_found(cr
     assert np.abs(found.signature.astype(int) - signature_of(panned(SCENES[1], int(found.time_s * RATE) // 5))).mean() < 3
     assert len(found.vector), "the embedder has seen it"
     assert told == 1
-    assert settled_behind(cross_fade.path, [number], known={found.pts})[1] == ([], dissolves), "what is analyzed already is not found again"
 
 
 def test_for_several_frames_the_found_ones_come_in_time_order_and_all_are_counted(cross_fade: Clip) -> None:
@@ -537,7 +536,7 @@ def test_where_a_frame_behind_it_is_damaged_nobody_knows_whether_it_dissolves(
 def test_a_soft_frame_gives_way_to_a_sharp_one_of_the_same_shot(tmp_path: Path) -> None:
     """The camera finds its focus."""
     path = write(
-        tmp_path / "a.mp4", frames=50, gop=1000, rate=RATE, picture=lambda number: blurred(SCENES[1], max(0.0, 12 - number)),
+        tmp_path / "a.mp4", frames=50, gop=1000, rate=RATE, picture=lambda number: blurred(SCENES[1], max(0.0, 12 - number / 2)),
         options={"crf": "12", "x264-params": "scenecut=0"},
     ).path  # fmt: skip
     (soft,), nothing, _ = settled_behind(path, [0])
@@ -545,4 +544,4 @@ def test_a_soft_frame_gives_way_to_a_sharp_one_of_the_same_shot(tmp_path: Path) 
     _, ((found,), dissolves), _ = settled_behind(path, [0], soft={soft.pts})
     assert dissolves == {soft.pts: False}
     assert found.measured.quality.sharpness > 10 * soft.measured.quality.sharpness
-    assert found.time_s >= 12 / RATE
+    assert found.time_s >= 20 / RATE

@@ -5,7 +5,7 @@ In: an open video and the PTS of its candidates. Out: the analyses of all frames
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -192,10 +192,18 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     if not doubtful:
         return analyses
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        known = {analysis.pts for analysis in analyses}
-        found, dissolves = find_settled(search.video, doubtful, search.analyzer, soft=soft, known=known, advance=advance)
+        found, dissolves = find_settled(search.video, doubtful, search.analyzer, soft=soft, advance=advance)
     doubted |= {analysis.pts for analysis in (*doubtful, *found)}
-    return _merge([replace(one, in_transition=dissolves.get(one.pts, one.in_transition)) for one in analyses], found)
+    settled = {one.pts: one for one in found}
+    return _merge([_after_a_look(one, settled.get(one.pts), dissolves) for one in analyses], found)
+
+
+def _after_a_look(analysis: FrameAnalysis, settled: FrameAnalysis | None, dissolves: Mapping[int, bool]) -> FrameAnalysis:
+    """Return what is known of a frame now: whether it dissolves, and for which it stands if it is a settled one itself."""
+    if settled is None:
+        return replace(analysis, in_transition=dissolves.get(analysis.pts, analysis.in_transition))
+    stands_in_for = settled.stands_in_for if analysis.stands_in_for is None else analysis.stands_in_for
+    return replace(analysis, in_transition=False, stands_in_for=stands_in_for)
 
 
 def _likely_keyframes(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
@@ -209,5 +217,5 @@ def _likely_keyframes(search: CandidateSearch, analyses: Sequence[FrameAnalysis]
 
 def _merge(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
     """Return both in time order; of two analyses of one frame the first."""
-    known = {analysis.pts for analysis in analyses}
-    return sorted([*analyses, *(analysis for analysis in found if analysis.pts not in known)], key=lambda analysis: analysis.pts)
+    first = {analysis.pts: analysis for analysis in reversed([*analyses, *found])}
+    return [first[pts] for pts in sorted(first)]

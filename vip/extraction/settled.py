@@ -22,7 +22,8 @@ from vip.records import Frame, PacketIndex
 from vip.video import Reader
 
 PROBED_FRAMES, PROBE_STEP_S, PROBE_SIDE_PX = 4, 0.03, 64  # just behind a frame: enough to tell a dissolve, and little to decode
-DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.3, 5.0  # of 997 sync frames followed by much, 32 of 35 in a cross-fade have more, 11 % of the others
+DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.25, 3.0
+"""32 of 35 sync frames in cross-fades that are followed by much have over 0.3 and 5.0, 11 % of 962 others; less finds ends too."""
 ONE_DISSOLVE_S = 0.4  # sync frames that follow so soon do not end the search
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
@@ -38,7 +39,7 @@ class Settled(NamedTuple):
     """What was found behind doubtful frames."""
 
     frames: list[FrameAnalysis]
-    """Settled ones, in time order; each stands in for a doubtful one."""
+    """Settled ones, in time order; each stands in for a doubtful one. They may be among those that were analyzed before."""
     dissolves: dict[int, bool]
     """Whether a doubtful frame lies in a dissolve, by its PTS; missing where fewer than four frames behind it were seen."""
 
@@ -49,14 +50,12 @@ def find_settled(
     analyzer: FrameAnalyzer,
     *,
     soft: Collection[int] = (),
-    known: Collection[int] = (),
     advance: Callable[[], None],
 ) -> Settled:
     """Look behind each doubtful frame, and find a settled one of the same shot where it dissolves, before the next sync frame.
 
     Args:
         soft: PTS of those that are to give way to a sharper one also where they do not dissolve.
-        known: PTS of the frames that are analyzed already.
     """
     probes = {analysis.pts: _pts_just_behind(video, analysis) for analysis in doubtful}
     doubts = {pts[0]: analysis for analysis in doubtful if (pts := probes[analysis.pts])}
@@ -78,7 +77,7 @@ def find_settled(
             behind_of = {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}
             for before, frames in _frames_of_each(reader, behind_of, longest_side_px=WORKING_SIDE_PX):
                 found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False))
-                if found and found.pts not in known:
+                if found:
                     yield replace(found, stands_in_for=before)
 
     found = mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
