@@ -193,6 +193,14 @@ def test_a_crash_of_a_new_interpreter_is_the_same_sentence() -> None:
         run_isolated(partial(fall, signal.SIGSEGV), VIDEO, SilentObserver(), fork=False)
 
 
+def test_no_file_of_the_current_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pickle.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    (tmp_path / "vip.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run_isolated(partial(tell, tmp_path), VIDEO, notebook := Notebook(), fork=False)
+    assert notebook.lines
+
+
 def test_what_the_system_kills_ran_out_of_memory(forked: None) -> None:
     with pytest.raises(InputError, match=r"ended by the system \(SIGKILL\), most likely because memory ran out"):
         run_isolated(partial(fall, signal.SIGKILL), VIDEO, SilentObserver(), fork=True)
