@@ -233,7 +233,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         text = headers.get("retry-after") or ""
         seconds = float(text) if not text or text[0].isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
         return max(0.0, seconds) if isfinite(seconds) else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # OverflowError: a year beyond 64 bits
         return None
 
 
