@@ -43,6 +43,15 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
+def clean_json(value: Any) -> Any:
+    """Return a value of JSON whose texts are each on one printable line."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {one_line(name): clean_json(one) for name, one in value.items()}
+    return [clean_json(one) for one in value] if isinstance(value, list) else value
+
+
 def _printable_letter(letter: str) -> str:
     if letter.isspace():
         return " "
