@@ -20,6 +20,8 @@ class FileServer:
     folder: Path
     address: str = ""
     ranges: bool = True
+    size: str | None = None
+    """The size that it states of each file; by default the true one."""
     status: int | None = None
     """Answer everything with this status."""
     redirects: dict[str, str] = field(default_factory=dict)
@@ -88,7 +90,13 @@ def _send(handler: Any, server: FileServer, data: bytes, found: re.Match[str] | 
     else:
         part = data[int(found[1]) : int(found[2]) + 1]
         last = int(found[1]) + len(part) - 1
-        _head(handler, 206, len(part), Content_Range=f"bytes {found[1]}-{last}/{len(data)}", Last_Modified="Tue, 01 Jul 2025 10:00:00 GMT")
+        _head(
+            handler,
+            206,
+            len(part),
+            Content_Range=f"bytes {found[1]}-{last}/{server.size or len(data)}",
+            Last_Modified="Tue, 01 Jul 2025 10:00:00 GMT",
+        )
     server.sent_bytes += len(part)  # before the client can look
     try:
         handler.wfile.write(part)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.untrusted import one_line, parse_json, printable, printable_json
+from vip.untrusted import MOST_KEY_PARTS, one_line, parse_json, parse_toml, printable, printable_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -101,3 +101,27 @@ def test_half_an_emoji_is_no_json() -> None:
 def test_json_that_is_too_large_is_not_read() -> None:
     with pytest.raises(ValueError, match="more than 10 bytes"):
         parse_json("[1, 2, 3, 4]", most_bytes=10)
+
+
+def test_toml_within_bounds_is_read_as_it_is() -> None:
+    assert parse_toml(b'[a.b]\nc.d = [1, inf]\ne = "m.e.l.i.n.d.a"') == {"a": {"b": {"c": {"d": [1, float("inf")]}, "e": "m.e.l.i.n.d.a"}}}
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b"a = \xff",
+        b"a = " + b"9" * 5000,
+        b"a = 0x" + b"f" * 5000,
+        b"a = [[9223372036854775808]]",
+        b"a" + b" . a" * MOST_KEY_PARTS + b" = 1",
+        b"['a'." + b'"a".' * 200_000 + b"a]",
+        b"a = {a." + b"a." * 200_000 + b"a = 1}",
+        b"a = " + b"[" * 100_000,
+        b"a = " + b"{a = " * 100_000,
+    ],
+    ids=lambda data: repr(data[:12]),
+)
+def test_toml_beyond_bounds_is_a_value_error(data: bytes) -> None:
+    with pytest.raises(ValueError, match=r"utf-8|digits|64 bits|parts|too deep"):
+        parse_toml(data)

@@ -14,7 +14,6 @@ from __future__ import annotations
 import os
 import re
 import shlex
-import tomllib
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +25,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from vip import files, trust
 from vip.errors import MOST_PROBLEM_LETTERS, UsageError, did_you_mean, validation_message
 from vip.timecode import seconds_of, timecode
+from vip.untrusted import parse_toml
 from vip.wording import SaidOnce, listed, option
 
 # ---------------------------------------------------------------- what a setting is
@@ -627,11 +627,9 @@ def tables_in(path: Path, content: bytes) -> Tables:
         UsageError: it is no TOML, or has a name that vip does not know.
     """
     try:
-        tables = tomllib.loads(content.decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
+        tables = parse_toml(content)
+    except ValueError as exc:
         raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
-    except RecursionError:
-        raise UsageError(f"{path} is not valid TOML: lists in lists, too deep.") from None
     for command, table in tables.items():
         if command not in COMMANDS:
             raise UsageError(f'{path} has an unknown entry "{command}".{did_you_mean(command, COMMANDS)}')

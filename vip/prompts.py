@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from pydantic import BaseModel
 from vip import files
 from vip.errors import UsageError, did_you_mean
 from vip.records import AnswerFromFrames, Direct, Expected, Famous, FrameObservation, Review, Rich
+from vip.untrusted import parse_toml
 
 _OUTPUTS = (AnswerFromFrames, Direct, Expected, Famous, FrameObservation, Review, Rich)
 OUTPUTS: dict[str, type[BaseModel]] = {kind.__name__: kind for kind in _OUTPUTS}
@@ -172,8 +172,8 @@ def _split_front_matter(text: str, path: Path) -> tuple[dict[str, Any], str]:
     if not body:
         raise UsageError(f"{path} has no text after its front matter.")
     try:
-        return tomllib.loads("\n".join(lines[1:end])), body
-    except (tomllib.TOMLDecodeError, RecursionError) as exc:
+        return parse_toml("\n".join(lines[1:end])), body
+    except ValueError as exc:
         raise UsageError(f"{path} has a front matter that is not valid TOML: {exc}.") from exc
 
 

@@ -1,4 +1,4 @@
-"""Text and JSON of others: print the one safely, and parse the other within limits."""
+"""Text, JSON and TOML of others: print the one safely, and parse the others within limits."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, E
 """The errors of parsing a file of somebody else that is damaged."""
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1  # of 64 bits, as columns have them
 
+MOST_KEY_PARTS = 16  # of a dotted key in TOML
+_KEY_PART = r"""(?:[A-Za-z0-9_-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+"""
+_LONG_KEY = re.compile(rf"(?<![A-Za-z0-9_-])(?:{_KEY_PART}\.[ \t]*+){{{MOST_KEY_PARTS}}}")  # the parser takes minutes for one of thousands
 _NOT_PLAIN = re.compile(r"[^\x20-\x7e]")
 _ESCAPED = re.compile(r"[\x7f-\xa0\xad\u0600-\u0605\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff]")
 _SEQUENCE = re.compile(
@@ -38,6 +41,15 @@ def shorten(text: str, most: int) -> str:
 def one_line(text: str) -> str:
     """Return the printable text with single spaces."""
     return " ".join(printable(text).split())
+
+
+def clean_json(value: Any) -> Any:
+    """Return a value of JSON whose texts are each on one printable line."""
+    if isinstance(value, str):
+        return one_line(value)
+    if isinstance(value, dict):
+        return {one_line(name): clean_json(one) for name, one in value.items()}
+    return [clean_json(one) for one in value] if isinstance(value, list) else value
 
 
 def _printable_letter(letter: str) -> str:
@@ -76,13 +88,36 @@ def parse_json(data: bytes | str, *, most_bytes: int = MOST_JSON_BYTES) -> Any:
     return value
 
 
-def _check_numbers(value: Any) -> None:
-    """Refuse integers beyond 64 bits; the parser limits the depth."""
+def parse_toml(data: bytes | str) -> dict[str, Any]:
+    """Return the tables of TOML that somebody else wrote.
+
+    Raises:
+        ValueError: it is no TOML, nested too deep, or has an integer beyond 64 bits.
+    """
+    import tomllib
+
+    text = data.decode() if isinstance(data, bytes) else data
+    if _LONG_KEY.search(text):
+        raise ValueError(f"a key of more than {MOST_KEY_PARTS} parts")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError:
+        raise ValueError("lists in lists, too deep") from None
+    except tomllib.TOMLDecodeError:
+        raise
+    except ValueError:
+        raise ValueError("a number of thousands of digits") from None
+    _check_numbers(tables, infinite=True)
+    return tables
+
+
+def _check_numbers(value: Any, *, infinite: bool = False) -> None:
+    """Refuse integers beyond 64 bits, and infinite numbers unless they may be there; the parser limits the depth."""
     if isinstance(value, dict):
         for one in value.values():
-            _check_numbers(one)
+            _check_numbers(one, infinite=infinite)
     elif isinstance(value, list):
         for one in value:
-            _check_numbers(one)
-    elif (isinstance(value, float) and math.isinf(value)) or (isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER):
+            _check_numbers(one, infinite=infinite)
+    elif (isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER) or (value in (math.inf, -math.inf) and not infinite):
         raise ValueError("a number beyond 64 bits")

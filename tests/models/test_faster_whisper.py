@@ -54,6 +54,15 @@ def test_a_folder_names_what_it_lacks(installed: None, tmp_path: Path) -> None:
     assert "has no tokenizer.json" in str(registry.no_transcriber_reason(str(tmp_path)))
 
 
+def test_a_folder_of_the_name_of_a_published_model_is_not_taken_for_it(
+    installed: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "small").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(hub, "find_cached", lambda repo, name: None)
+    assert "folder small" not in str(registry.no_transcriber_reason("small"))
+
+
 def test_a_model_that_is_nowhere_is_one_sentence_and_auto_does_not_ask_for_it(installed: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "find_cached", lambda repo, name: None)
     monkeypatch.setattr(hub, "unreachable_reason", lambda: "the hub does not answer")

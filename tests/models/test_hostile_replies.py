@@ -181,6 +181,11 @@ SPELLINGS = {
     "slashes of JSON": lambda key: key.replace("/", "\\/"),
     "base64": lambda key: b64encode(key.encode()).decode(),
     "login": lambda key: b64encode(f"user:{key}".encode()).decode(),
+    "letters of JSON": lambda key: "".join(f"\\u{ord(letter):04x}" for letter in key),
+    "invisible spaces": "\\u200b".join,
+    "colours": "\\u001b[0m".join,
+    "hex": lambda key: key.encode().hex(),
+    "address letter by letter": lambda key: "".join(f"%{ord(letter):02x}" for letter in key),
     "login of an address": lambda key: urlsafe_b64encode(f"me:{key}?".encode()).decode(),
 }
 

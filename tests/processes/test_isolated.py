@@ -193,6 +193,28 @@ def test_a_crash_of_a_new_interpreter_is_the_same_sentence() -> None:
         run_isolated(partial(fall, signal.SIGSEGV), VIDEO, SilentObserver(), fork=False)
 
 
+def wait_in_a_callback(observer: Observer) -> None:
+    ctypes.CFUNCTYPE(None)(lambda: (observer.note("going"), time.sleep(FOR_EVER_S)))()
+
+
+def test_work_that_is_ended_in_a_call_from_c_prints_no_traceback(capfd: pytest.CaptureFixture[str]) -> None:
+    class Stopping(SilentObserver):
+        def note(self, text: str) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_isolated(wait_in_a_callback, VIDEO, Stopping(), fork=False)
+    assert "Traceback" not in capfd.readouterr().err
+
+
+def test_no_file_of_the_current_folder_is_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "pickle.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    (tmp_path / "vip.py").write_text("raise SystemExit('run')", encoding="utf-8")
+    monkeypatch.chdir(tmp_path)
+    run_isolated(partial(tell, tmp_path), VIDEO, notebook := Notebook(), fork=False)
+    assert notebook.lines
+
+
 def test_what_the_system_kills_ran_out_of_memory(forked: None) -> None:
     with pytest.raises(InputError, match=r"ended by the system \(SIGKILL\), most likely because memory ran out"):
         run_isolated(partial(fall, signal.SIGKILL), VIDEO, SilentObserver(), fork=True)

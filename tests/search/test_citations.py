@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import given
@@ -85,3 +86,14 @@ def test_whatever_an_engine_writes_no_citation_is_out_of_range(text: str, listed
     for name in shown:
         left = left.replace(f"[{name}]", " ")
     assert not re.search(r"\[[^\[\]]*@[^\[\]]*\]|\[\s*\d+\s*\]|\S*@-?\d+:\d\d", left), found
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["a@" * 50_000, "a" * 100_000, f"[1{', 1' * 33_000}x]", f"[frames 1{' and frame 1' * 9_000}.]"],
+    ids=["at", "word", "commas", "and"],
+)
+def test_a_long_answer_takes_no_longer_than_its_letters(text: str) -> None:
+    start = time.process_time()
+    assert check_citations(text, [1], LABELS).cited == (1,)
+    assert time.process_time() - start < 3

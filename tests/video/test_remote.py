@@ -189,6 +189,12 @@ def test_a_server_that_sends_only_whole_files(clips: Clips, server: FileServer) 
     assert refusal(server, name) == "cannot be read in parts: its server always sends the whole file. Download it first."
 
 
+def test_a_server_that_states_a_size_that_no_file_has(clips: Clips, server: FileServer) -> None:
+    server.size = "9" * 300
+    said = "cannot be read: the server states a size of 300 digits. Give another address."
+    assert refusal(server, clips("h264.mp4").path.name) == said
+
+
 def test_an_empty_file(server: FileServer) -> None:
     (server.folder / "empty.mp4").touch()
     assert refusal(server, "empty.mp4") == "is empty (0 bytes)."

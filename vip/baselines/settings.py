@@ -7,7 +7,6 @@ decoder, the user's own file, single values (`model.hidden=64`).
 from __future__ import annotations
 
 import json
-import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from vip.errors import InputError, UsageError
 from vip.files import read_named
-from vip.untrusted import one_line
+from vip.untrusted import one_line, parse_toml
 from vip.wording import option
 
 MOST_BYTES = 1_000_000
@@ -104,8 +103,8 @@ def read_tables(path: Path) -> Tables:
         InputError: it is missing, or is no TOML.
     """
     try:
-        return tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())
-    except (OSError, ValueError, RecursionError) as exc:
+        return parse_toml(read_named(path, most_bytes=MOST_BYTES))
+    except (OSError, ValueError) as exc:
         raise InputError(f"{path} cannot be read as settings ({one_line(str(exc))[:150]}). Give a TOML file.") from exc
 
 
@@ -132,8 +131,8 @@ def parse_assignments(texts: Sequence[str]) -> Tables:
         if not sign or not all(keys):
             raise UsageError(f'"{text}" sets nothing. Write {option("set", "training.epochs=10")}.')
         try:
-            parsed = tomllib.loads(f"value = {value}")["value"]
-        except (ValueError, RecursionError):  # ValueError: a number of thousands of digits
+            parsed = parse_toml(f"value = {value}")["value"]
+        except ValueError:
             parsed = value.strip()
         tables = merge([tables, _nest(keys, parsed)])
     return tables

@@ -10,7 +10,6 @@ from __future__ import annotations
 import io
 import json
 import re
-import tomllib
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
@@ -28,6 +27,7 @@ from vip.llm.tokens import picture_tokens as picture_tokens  # part of this modu
 from vip.llm.tokens import text_tokens as text_tokens
 from vip.protocols import Picture, Request
 from vip.records import RecordPart
+from vip.untrusted import parse_toml
 
 BUILT_IN = Path(__file__).with_name("prices.toml")
 MOST_BYTES = 4 * 2**20  # of a file of prices
@@ -198,14 +198,14 @@ def _prices_of(file: PriceFile) -> tuple[Price, ...]:
 
 def _read_prices(path: Path) -> PriceFile:
     try:
-        content = tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())
+        content = parse_toml(read_named(path, most_bytes=MOST_BYTES))
         return PriceFile.model_validate(content)
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
-        raise UsageError(f"The prices in {path} are not valid TOML: {exc}. {FORM}") from exc
     except OSError as exc:
         raise UsageError(f"The prices in {path} cannot be read: {exc.strerror}. Name another file.") from exc
     except ValidationError as exc:
         raise UsageError(f"{_describe_problem(exc.errors()[0], path, content)} {FORM}") from exc
+    except ValueError as exc:
+        raise UsageError(f"The prices in {path} are not valid TOML: {exc}. {FORM}") from exc
 
 
 def _describe_problem(problem: Any, path: Path, content: dict[str, Any]) -> str:

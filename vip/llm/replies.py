@@ -7,11 +7,10 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
 
 from vip.errors import ReplyError
 from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, RateLimits, Reply, token_count
-from vip.untrusted import one_line, parse_json
+from vip.untrusted import clean_json, one_line, parse_json
 
 
 def check_reply(reply: object, engine: str) -> Reply:
@@ -40,15 +39,5 @@ def _clean_text(text: str) -> str:
     for one in (text, line):  # a line break within a string makes it no JSON
         with suppress(ValueError):
             value = parse_json(one)
-            return json.dumps(_clean(value), ensure_ascii=False) if isinstance(value, dict | list) else line
+            return json.dumps(clean_json(value), ensure_ascii=False) if isinstance(value, dict | list) else line
     return line
-
-
-def _clean(value: Any) -> Any:
-    if isinstance(value, str):
-        return one_line(value)
-    if isinstance(value, dict):
-        return {one_line(name): _clean(one) for name, one in value.items()}
-    if isinstance(value, list):
-        return [_clean(one) for one in value]
-    return value

@@ -174,7 +174,7 @@ def _find(model: str) -> Path | None:
         BackendError: there is no such model, or its folder lacks files.
     """
     path = Path(model).expanduser()
-    if model.strip() and path.is_dir():
+    if model.strip() and model not in MODELS and path.is_dir():  # a folder "small" may have come with a download
         if missing := [names[0] for names in FILES if not any((path / name).is_file() for name in names)]:
             raise BackendError(
                 f"The folder {model} has no {', '.join(missing)}. Give one with a Whisper model that was converted for CTranslate2."

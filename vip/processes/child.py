@@ -194,7 +194,12 @@ def _to_sendable(exc: BaseException) -> BaseException:
 
 def _interrupt(number: int, frame: object) -> NoReturn:
     signal.signal(number, signal.SIG_IGN)  # once: not again while this one is handled
+    sys.excepthook = sys.unraisablehook = _say_nothing  # what FFmpeg calls cannot raise it: its traceback would be printed
     raise KeyboardInterrupt
+
+
+def _say_nothing(*what: object) -> None:
+    pass
 
 
 def _beat(messenger: MessageSender) -> None:

@@ -48,6 +48,7 @@ STALLED_BEATS = 120  # FFmpeg needs less for any frame, also for a search throug
 GRACE_S = 0.3  # for the child to tidy up; Ctrl-C promises an end within a second
 KILLED_S = 5.0  # for the system to end a killed process; one that waits for a dead disk is left behind
 BOOTSTRAP = "import pickle, sys; sys.path[:] = pickle.load(sys.stdin.buffer); from vip.processes import child; child.main()"
+"""Started with -P: else Python would look for these modules in the current folder first, where a download may lie."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,7 +296,7 @@ def _start_fork(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]
 
 
 def _start_interpreter(work: Work, subject: object) -> tuple[EndableProcess, IO[bytes]]:
-    process = subprocess.Popen([sys.executable, "-c", BOOTSTRAP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    process = subprocess.Popen([sys.executable, "-P", "-c", BOOTSTRAP], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     stdin, stdout = cast(IO[bytes], process.stdin), cast(IO[bytes], process.stdout)
     with suppress(BrokenPipeError), stdin:
         stdin.write(pickle.dumps(sys.path) + pickle.dumps((work, subject, os.getpid())))

@@ -15,8 +15,8 @@ from pathlib import PurePath
 from vip.untrusted import one_line
 
 _BRACKETS = str.maketrans("[]", "()")  # a name with brackets would end its citation
-_CITATION = re.compile(r"[\[【][^\[\]【】]*[\]】]|[^\s\[\]【】()]*@-?\d+:\d\d(?::\d\d)?(?:\.\d+)?")
-_NUMBERS = re.compile(r"(?:frames?)?[\s#]*\d+(?:(?:\s*(?:,|;|&|-|–|and)\s*|\s+)(?:frames?)?[\s#]*\d+)*", re.IGNORECASE)
+_CITATION = re.compile(r"[\[【][^\[\]【】]*[\]】]|(?<![^\s\[\]【】()])[^\s\[\]【】()]*@-?\d+:\d\d(?::\d\d)?(?:\.\d+)?")
+_NUMBERS = re.compile(r"(?:frames?)?[\s#]*+\d++(?:(?:\s*+(?:,|;|&|-|–|and)|\s)\s*+(?:frames?)?[\s#]*+\d++)*+", re.IGNORECASE)
 _BEFORE_MARK = re.compile(r"\s+(?=[.,;:!?)]|$)")
 MOST_DIGITS = 9  # of the number of a frame
 

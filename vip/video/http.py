@@ -20,6 +20,7 @@ MOST_REDIRECTS = 8
 TRIES = 3  # servers close connections that have idled, and routers lose some
 BLOCK_BYTES = 2**18  # of a file that is read whole
 SNIFFED_BYTES = 1024
+MOST_DIGITS = 18  # of the size of a file
 PAGE_STARTS = (b"<!doctype html", b"<html", b"<head", b"<body", b"<!--", b"<?xml")
 PLAYLIST_STARTS = (b"#extm3u", b"<mpd")
 MOVED = frozenset({301, 302, 303, 307, 308})
@@ -127,6 +128,8 @@ class Connection:
         size = response.headers.get("Content-Range", "").rpartition("/")[2]
         if response.status == 416 and size == "0":
             raise InputError(f"{self.name} is empty (0 bytes).")
+        if len(size) > MOST_DIGITS:
+            raise InputError(f"{self.name} cannot be read: the server states a size of {len(size):,} digits. Give another address.")
         if response.status == 200 or (response.status == 206 and not size.isdecimal()):
             self._check_page(response, response.read(SNIFFED_BYTES))
             self.close()

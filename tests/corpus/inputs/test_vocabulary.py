@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -79,6 +81,13 @@ def test_a_file_that_is_no_vocabulary_is_refused_in_one_sentence(tmp_path: Path)
             file.write(damage)
         with pytest.raises(InputError, match="is damaged"):
             load_vocabulary(path)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no pipes")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(path := tmp_path / "vocabulary.csv")
+    with pytest.raises(InputError, match="no regular file"):
+        load_vocabulary(path)
 
 
 def test_a_vertical_of_several_labels_stands_once() -> None:

@@ -433,6 +433,7 @@ def test_a_busy_server_may_name_the_time_at_which_to_come_again() -> None:
         ({"retry-after": "-3"}, None),
         ({"retry-after": "Wed, 21 Oct 2015 07:28:00 GMT"}, 0.0),
         ({"retry-after": "Wed, 99 Oct 2015 07:28:00 GMT"}, None),
+        ({"retry-after": "Wed, 21 Oct 99999999999999999999 07:28:00 GMT"}, None),
     ],
 )
 def test_a_wait_that_means_nothing_is_none(headers: dict[str, str], wait_s: float | None) -> None:
@@ -470,7 +471,10 @@ def test_what_a_server_has_left_comes_with_its_answer() -> None:
         ("3 s", None),
         ("nan", None),
         ("inf", None),
+        ("1" * 60_000 + "x", None),
+        ("9" * 400 + "h", None),
     ],
+    ids=lambda value: str(value)[:20],
 )
 def test_a_reset_is_a_number_of_seconds_or_nothing(text: str | None, seconds: float | None) -> None:
     assert parse_seconds(text) == seconds

@@ -22,6 +22,7 @@ from vip.corpus.inputs.rows import YOUTUBE8M_ID, is_glob, shown
 from vip.corpus.inputs.tfrecord import starts_like_tfrecord
 from vip.download.addresses import YOUTUBE_ID
 from vip.errors import BackendError, InputError
+from vip.files import leads_out
 
 SUFFIXES = frozenset({".txt", ".csv", ".tsv", ".jsonl", ".ndjson", ".json", ".parquet", ".tfrecord", ".tfrecords"})
 VOCABULARY = "vocabulary.csv"  # in the folder of the TFRecords; it is no list
@@ -136,6 +137,8 @@ def _lists_of_absent(argument: str) -> Iterator[Given]:
         yield TypedRow(argument)  # one row for all of them
     else:
         for match in sorted(_glob(argument)):
+            if Path(match).is_fifo():
+                raise InputError(f"{match} is no regular file. Remove it, or name the lists.")
             yield from _local_lists(match)
 
 
@@ -166,7 +169,12 @@ def _folder_lists(argument: str) -> Iterator[Given]:
     lists = sorted(path for path in Path(argument).iterdir() if _suffix(path.name) in SUFFIXES and path.name != VOCABULARY)
     if not lists:
         raise InputError(f"{argument} has neither videos nor lists. Give a folder of either, or a file with a video a row.")
-    yield from map(_item_list, map(str, lists))
+    for path in lists:
+        if leads_out(path, Path(argument)):
+            raise InputError(f"{path} is a link, and vip follows none inside a folder. Remove it, or name the lists.")
+        if not path.is_file():  # a pipe would be waited for
+            raise InputError(f"{path} is no regular file. Remove it, or name the lists.")
+        yield _item_list(str(path))
 
 
 def _is_list(path: str) -> bool:

@@ -7,7 +7,6 @@ is kept. Both depend only on the seed and on the item: not on the order of the l
 from __future__ import annotations
 
 import math
-import tomllib
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ from vip.dataset.items import UNKNOWN_VERTICAL, ListItem
 from vip.errors import UsageError, did_you_mean, validation_message
 from vip.files import read_named
 from vip.records import RecordPart
+from vip.untrusted import parse_toml
 
 MOST_WEIGHT_BYTES = 4 * 2**20  # of a file of weights
 BUILT_IN = Path(__file__).with_name("weights.toml")
@@ -85,8 +85,8 @@ def load_weights(path: Path | None = None) -> Weights:
     """
     path = path or BUILT_IN
     try:
-        tables = tomllib.loads(read_named(path, most_bytes=MOST_WEIGHT_BYTES).decode())
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, RecursionError) as exc:
+        tables = parse_toml(read_named(path, most_bytes=MOST_WEIGHT_BYTES))
+    except ValueError as exc:
         raise UsageError(f"{path} is not valid TOML: {exc}.") from exc
     except OSError as exc:
         raise UsageError(f"{path} cannot be read: {exc.strerror}.") from exc

@@ -7,12 +7,14 @@ Out: names and verticals for the numbers of a TFRecord, and the text for the gro
 from __future__ import annotations
 
 import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
+from vip.files import open_named
 
 TOPIC_LETTERS = 600
 COLUMNS = ("Index", "Name", "Vertical1", "Vertical2", "Vertical3", "WikiDescription")
@@ -85,7 +87,7 @@ def load_vocabulary(path: Path) -> Vocabulary:
         InputError: it cannot be read, or is no vocabulary of YouTube-8M.
     """
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
+        with io.TextIOWrapper(open_named(path), encoding="utf-8-sig", newline="") as file:
             rows = csv.DictReader(file, strict=True)
             missing = [name for name in COLUMNS if name not in (rows.fieldnames or ())]
             if missing:

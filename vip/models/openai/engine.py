@@ -35,7 +35,7 @@ from vip.models.openai.errors import (
 from vip.models.openai.server import KEY, find_key, is_of_environment, parse_detail, parse_limits
 from vip.models.openai.transport import decode_json, http_client, http_library, with_timeout
 from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, EngineCapabilities, Picture, RateLimits, Reply, Request, token_count
-from vip.untrusted import one_line, parse_json
+from vip.untrusted import clean_json, one_line, parse_json
 from vip.wording import option
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -276,16 +276,19 @@ class OpenAIEngine:
         return Reply(self._remove_secrets(text), model=self._answering_model(completion), limits=self._limits, **used)
 
     def _remove_secrets(self, text: str) -> str:
-        """Return the text without the key, also where JSON spells its letters in another way."""
-        if "\\" in text:
+        """Return the printable text without the key: cleaned first, since invisible marks and escapes of JSON may part its letters."""
+        line = one_line(text)
+        for one in (text, line):  # a line break within a string makes it no JSON
             with suppress(ValueError):
-                text = json.dumps(parse_json(text), ensure_ascii=False)
-        return self._server.remove_secrets(text)
+                value = parse_json(one)
+                line = json.dumps(clean_json(value), ensure_ascii=False) if isinstance(value, dict | list) else line
+                break
+        return self._server.remove_secrets(line)
 
     def _answering_model(self, completion: dict[str, Any]) -> str:
         """Return the name of the model that answered, as the server gives it."""
         named = completion.get("model")
-        name = one_line(self._server.remove_secrets(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
+        name = self._server.remove_secrets(one_line(named)) if isinstance(named, str) and len(named) <= LONGEST_NAME else ""
         return name or self.model
 
     async def _suggest_models(self, exc: openai.OpenAIError) -> list[str]:

@@ -80,7 +80,7 @@ class ServerIdentity:
 
     def redact(self, text: str) -> str:
         """Return the text on one line, without secrets and not too long."""
-        line = one_line(_LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", self.remove_secrets(text))))
+        line = _LOOKS_LIKE_KEY.sub(REDACTED, _USER_INFO.sub("//", self.remove_secrets(one_line(text))))
         return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
 
     def remove_secrets(self, text: str) -> str:
@@ -120,6 +120,7 @@ class ServerIdentity:
 def _spellings(secret: str) -> tuple[str, ...]:
     """Return a secret as it is, in an address, and in base64 at any place of what is encoded."""
     data, found = secret.encode("utf-8", "surrogateescape"), [secret, quote(secret, safe=""), quote_plus(secret)]
+    found += [data.hex(), data.hex().upper(), "".join(f"%{one:02x}" for one in data), "".join(f"%{one:02X}" for one in data)]
     for before in range(3):
         whole = (before + len(data)) * 8 // 6  # letters that depend on nothing behind the secret
         inside = base64.b64encode(bytes(before) + data).decode()[-(-before * 8 // 6) : whole]
@@ -233,7 +234,7 @@ def retry_after_s(headers: Mapping[str, str]) -> float | None:
         text = headers.get("retry-after") or ""
         seconds = float(text) if not text or text[0].isdigit() else (parsedate_to_datetime(text) - datetime.now(UTC)).total_seconds()
         return max(0.0, seconds) if isfinite(seconds) else None
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):  # OverflowError: a year beyond 64 bits
         return None
 
 

@@ -22,7 +22,7 @@ from vip.protocols import RateLimits
 KEY, ADDRESS = "OPENAI_API_KEY", "OPENAI_BASE_URL"
 ENGINES = ("VIP_ENGINE", "VIP_DESCRIBE_ENGINE", "VIP_STRUCTURE_ENGINE")
 MOST_KEY_BYTES = 16_384
-MOST_DIGITS = 15  # of a number in a header
+MOST_DIGITS, MOST_TIME_LETTERS = 15, 40  # of a number and of a time in a header
 UNIT_S = {"h": 3600.0, "m": 60.0, "s": 1.0, "ms": 0.001}
 
 _AT = re.compile(r"(.*)@(https?://.+)", re.DOTALL)
@@ -93,7 +93,7 @@ def _parse_count(text: str | None) -> int | None:
 
 def parse_seconds(text: str | None) -> float | None:
     """Return seconds of `6m0s`, `20ms`, `1.5`; None for anything else."""
-    if not text:
+    if not text or len(text) > MOST_TIME_LETTERS:  # a search through thousands of digits takes minutes
         return None
     try:
         return max(0.0, float(text)) if isfinite(float(text)) else None

@@ -24,7 +24,6 @@ In: a policy in TOML; each key may be left out. Out: a record with the paper's v
 from __future__ import annotations
 
 import json
-import tomllib
 from pathlib import Path
 from typing import Annotated
 
@@ -33,7 +32,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 from vip import store
 from vip.errors import InputError
 from vip.files import read_named
-from vip.untrusted import one_line
+from vip.untrusted import one_line, parse_toml
 
 MOST_BYTES = 2**20
 Cents = Annotated[int, Field(ge=0, le=100_000)]
@@ -97,14 +96,14 @@ def read_policy(path: Path | None, *, paper: WorkerPolicy = WorkerPolicy()) -> W
     if path is None:
         return paper
     try:
-        return WorkerPolicy.model_validate({**paper.model_dump(), **tomllib.loads(read_named(path, most_bytes=MOST_BYTES).decode())})
+        return WorkerPolicy.model_validate({**paper.model_dump(), **parse_toml(read_named(path, most_bytes=MOST_BYTES))})
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror or exc}. Check the path.") from exc
     except ValidationError as exc:
         error = exc.errors()[0]
         where = one_line(".".join(map(str, error["loc"])))[:80]
         raise InputError(f"{path}{f', {where}' if where else ''}: {one_line(error['msg'])[:200]}. The docs list the keys.") from exc
-    except (ValueError, RecursionError) as exc:
+    except ValueError as exc:
         raise InputError(f"{path} is no TOML ({one_line(str(exc))[:120]}). Repair it.") from exc
 
 
