@@ -137,6 +137,8 @@ def test_what_others_wrote_in_the_meantime_is_seen(s3: S3) -> None:
     write_shard(OUT, 0, [sample()], "parquet")
     assert [info.number for info in read_shards(OUT)] == [0]
     client = boto3.client("s3", endpoint_url=s3.address)
+    client.put_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00001.parquet", Body=b"x")
+    assert sorted(storage.sizes_in(OUT, FOLDER)) == ["00000.json", "00000.parquet", "00001.parquet"]
     for suffix in ("parquet", "json"):
         client.delete_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00000.{suffix}")
     client.close()
