@@ -140,18 +140,6 @@ def test_the_stages_of_the_paper_are_queues_one_after_the_other(state: ReviewSta
     assert state.progress(Queue(reviewer="Ann", stage="4")) == {"total": 1, "done": 1, "good": 1, "needs work": 0, "unusable": 0}
 
 
-@pytest.mark.parametrize("stage", ["3", "4"])
-def test_a_caption_that_an_engine_wrote_again_is_judged_again(state: ReviewState, stage: str) -> None:
-    state.record([action("k0", "verdict", "needs work"), action("k0", "verdict.2", "good"), action("k0", f"verdict.{stage}", "good")])
-    assert state.verdict_of("k0", "Ann", stage) == "good"
-    caption = state.value("k0", "dense_caption")
-    state.record([action("k0", "dense_caption", "Written again.", before=caption, by="engine:fake")])
-    assert (state.verdict_of("k0", "Ann", stage), state.verdict_of("k0", "Ann", "2")) == (None, "good")
-    assert queue(state, stage=stage, view="unreviewed") == ["k0"]
-    state.record([action("k0", f"verdict.{stage}", "unusable", before="good")])
-    assert state.verdict_of("k0", "Ann", stage) == "unusable"
-
-
 def test_a_description_that_somebody_calls_unusable_is_not_corrected_until_that_is_settled(state: ReviewState) -> None:
     state.record([action("k0", "verdict", "needs work"), action("k0", "verdict", "unusable", by="Bob")])
     state.record([action("k1", "verdict", "unusable"), action("k1", "wrong:mood", "wrong")])
