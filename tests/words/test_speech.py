@@ -177,6 +177,8 @@ def test_a_language_that_is_given_is_not_looked_for(video: Path, tmp_path: Path)
     made = extract(video, out=tmp_path / "r.vip", keyframes=3)
     add_words(made, FileSource(video), "speech", speech=SpeechJob(Deaf(), "de"))
     assert {one.origin for one in made.words} == {"speech, fake 1, de"}
+    add_words(made, FileSource(video), "speech", speech=SpeechJob(Deaf(), "fr"))
+    assert {one.origin for one in made.words} == {"speech, fake 1, fr"}, "heard anew"
 
 
 # ---------------------------------------------------------------- windows
