@@ -365,11 +365,12 @@ def test_a_zip_file_that_needs_what_python_lacks_is_refused(entry: bytes, at: in
 
 def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -> None:
     (folder / "file").write_bytes(b"x")
-    for name, target in {"in": "file", "out": "../outside/secret", "round": "round"}.items():
+    links = {"in": "file", "nothing": "gone", "out": "../outside/secret", "round": "round", "nothing outside": "../outside/gone"}
+    for name, target in links.items():
         (folder / name).symlink_to(target)
-    assert {name: files.leads_out(folder / name, folder) for name in ("file", "in", "out", "round")} == {
-        **{"file": False, "in": False},
-        **{"out": True, "round": True},
+    assert {name: files.leads_out(folder / name, folder) for name in ("file", *links)} == {
+        **{"file": False, "in": False, "nothing": False},
+        **{"out": True, "round": True, "nothing outside": True},
     }
     assert not outside.is_symlink()
 

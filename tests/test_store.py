@@ -437,6 +437,15 @@ def test_a_picture_that_is_gone_or_damaged_is_an_input_error(tmp_path: Path) -> 
         _ = damaged.image
 
 
+def test_a_run_that_is_named_twice_or_by_a_link_is_one_run(tmp_path: Path) -> None:
+    for name in ("a.vip", "b.vip"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / store.MANIFEST).write_text("{}")
+    (tmp_path / "c.vip").symlink_to("a.vip")
+    assert store.runs_in([tmp_path]) == [tmp_path / "a.vip", tmp_path / "b.vip"]
+    assert store.runs_in([tmp_path / "b.vip", tmp_path]) == [tmp_path / "b.vip", tmp_path / "a.vip"]
+
+
 @pytest.mark.parametrize(
     "make", [lambda folder: folder / "nothing", lambda folder: picture(folder / "a.png"), lambda folder: folder, lambda _: Path("x" * 300)]
 )

@@ -21,6 +21,7 @@ from vip.corpus.state import ItemEntry, StateDatabase
 from vip.corpus.status import CAPTIONS_REST
 from vip.corpus.workers.caption_client import CaptionTask, CostSoFar, Described
 from vip.corpus.workers.pool import Downloaded, Event, ItemDone, ItemFailed, ItemLost
+from vip.corpus.workers.shard_revisions import ShardRevisions
 from vip.corpus.workers.shard_writer import ShardWriter
 from vip.corpus.workers.worker import PartInfo, WorkItem
 from vip.dataset.items import ListItem
@@ -409,8 +410,10 @@ def test_what_waits_for_its_descriptions_goes_into_no_shard(state: StateDatabase
 def test_a_video_of_which_nothing_was_described_fails_and_its_part_goes(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
     captions = Captions()
     described(captions, failure="It says no.")
-    told = working(state, Told(lambda job, number: done(job)), monkeypatch, captions).run()
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, captions, disk_budget=1)
+    told = driver.run()
     assert (told.done, told.failures, list((state.home / "parts").iterdir())) == (0, {"caption": 1}, [])
+    assert not driver._is_full, "what it held on the disk is free"
 
 
 @pytest.mark.usefixtures("_packs_nothing")
@@ -489,6 +492,18 @@ def test_what_captions_cost_and_that_they_rest_is_in_the_state_even_where_the_mo
     assert behind == ["$1.50, captions rest"]
     assert (state.get("spent"), state.get("captions_answered"), state.get(CAPTIONS_REST)) == ([1.5, 99], True, None)
     assert state.totals()["usd"] == 1.5
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_shards_of_which_a_new_generation_is_wanted_meanwhile_are_revised_in_the_same_run(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch)
+    wanted, rounds = [True, False], list[int]()
+    monkeypatch.setattr(ShardRevisions, "refresh", lambda revisions: wanted.pop(0))
+    monkeypatch.setattr(BatchDriver, "_work", lambda driver: rounds.append(len(wanted)))
+    driver.run()
+    assert rounds == [2, 1]
 
 
 @pytest.mark.usefixtures("_packs_nothing")

@@ -20,7 +20,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.corpus.making import JPEG, clip_from_run, sample, samples
-from vip.dataset import parquet
+from vip.dataset import parquet, shards, storage
 from vip.dataset.parts import pack
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import COLUMNS
@@ -241,11 +241,13 @@ def test_a_sidecar_that_names_the_file_of_another_shard_is_left_out(tmp_path: Pa
     assert len(told) == 1
 
 
-def test_each_problem_is_told_once(tmp_path: Path) -> None:
+@pytest.mark.parametrize("damaged", [(0,), (2,), (0, 1, 2)])
+def test_each_problem_is_told_once(tmp_path: Path, damaged: tuple[int, ...]) -> None:
     for number in range(3):
         write_shard(str(tmp_path), number, [sample(f"v{number}")], "parquet")
-    (tmp_path / FOLDER / "00000.json").unlink()
-    assert len(list(verify(str(tmp_path)))) == 1
+    for number in damaged:
+        (tmp_path / FOLDER / f"{number:05d}.json").unlink()
+    assert len(list(verify(str(tmp_path)))) == len(damaged)
 
 
 def test_where_nothing_was_written_there_are_no_shards(tmp_path: Path) -> None:
@@ -289,6 +291,38 @@ def test_a_new_generation_counts_from_its_sidecar_on_and_leftovers_are_passed_ov
     assert list(read_samples(out)) == [sample("a")]
     delete_leftovers(out)
     assert sorted(path.name for path in (tmp_path / FOLDER).iterdir()) == sorted((names[0], new.file))
+
+
+def test_the_old_generation_of_a_shard_stays_until_the_new_one_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = str(tmp_path)
+    write_shard(out, 0, [sample("a", described=False)], "parquet")
+
+    def fail(*_: object) -> None:
+        raise StoreError("The disk is full.")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(storage, "write_whole", fail)
+        with pytest.raises(StoreError):
+            write_shard(out, 0, [sample("a")], "parquet", generation=1)
+    assert list(read_samples(out)) == [sample("a", described=False)]
+
+
+def test_a_reader_whose_file_goes_while_it_is_read_goes_on_behind_what_it_has_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As on S3, where an open file that is deleted cannot be read to its end."""
+    out, videos = str(tmp_path), [sample(letter) for letter in "abc"]
+    write_shard(out, 0, videos, "parquet")
+    whole = shards._samples_of_file
+
+    def interrupted(out: str, info: ShardInfo) -> Iterator[VideoSample]:
+        found = whole(out, info)
+        if info.generation == 0:
+            yield next(found)
+            write_shard(out, 0, videos, "parquet", generation=1)
+            raise StoreError("It is gone.")
+        yield from found
+
+    monkeypatch.setattr(shards, "_samples_of_file", interrupted)
+    assert list(read_samples(out)) == videos
 
 
 @both

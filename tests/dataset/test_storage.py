@@ -137,6 +137,14 @@ def test_what_others_wrote_in_the_meantime_is_seen(s3: S3) -> None:
     write_shard(OUT, 0, [sample()], "parquet")
     assert [info.number for info in read_shards(OUT)] == [0]
     client = boto3.client("s3", endpoint_url=s3.address)
+    client.put_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00001.parquet", Body=b"x")
+    assert sorted(storage.sizes_in(OUT, FOLDER)) == ["00000.json", "00000.parquet", "00001.parquet"]
+    before = storage.size_of(OUT, FOLDER, "00001.parquet"), storage.state_of(OUT, FOLDER, "00001.parquet"), storage.is_empty(f"{OUT}/new")
+    client.put_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00001.parquet", Body=b"xy")
+    client.put_object(Bucket=BUCKET, Key="out/new/file", Body=b"x")
+    after = storage.size_of(OUT, FOLDER, "00001.parquet"), storage.state_of(OUT, FOLDER, "00001.parquet"), storage.is_empty(f"{OUT}/new")
+    assert (before[::2], after[::2]) == ((1, True), (2, False))
+    assert before[1] != after[1]
     for suffix in ("parquet", "json"):
         client.delete_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00000.{suffix}")
     client.close()

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from tests.extraction.analyses import picture
+import numpy as np
+
+from tests.extraction.analyses import TIME_BASE, picture
 from tests.extraction.indices import steady
-from tests.extraction.test_distinct import analyses
+from tests.extraction.test_distinct import ANALYZER, analyses
 from tests.extraction.test_local_change import with_person
 from vip.extraction.closer_look import frames_beside_passing
+from vip.records import Frame
 
 INDEX = steady(12)
 EMPTY, PERSON = picture(3), with_person(picture(3))
@@ -23,3 +26,6 @@ def test_nothing_beside_what_stays() -> None:
 def test_no_frame_is_looked_at_twice() -> None:
     frames = analyses([EMPTY, EMPTY, PERSON, EMPTY, EMPTY], step_s=0.6)
     assert frames_beside_passing(INDEX, frames, None) == []
+    before, behind = analyses([EMPTY, EMPTY]), analyses([EMPTY, EMPTY, PERSON, EMPTY, EMPTY])[2:]
+    black = ANALYZER(Frame(3400, TIME_BASE, np.zeros_like(EMPTY)))
+    assert frames_beside_passing(INDEX, [*before, black, *behind], None) == [4600], "nor one that was bad"

@@ -44,6 +44,8 @@ def test_slides_that_the_embedder_calls_alike_are_counted() -> None:
 def test_a_slide_that_is_built_up_is_one_and_its_last_state_the_fullest() -> None:
     found = count([slide(LINES[0]), slide(*LINES[:2]), slide(*LINES), slide(*LINES), slide(*OTHERS), slide(*OTHERS)])
     assert [(one.rows, one.fullest) for one in found] == [((0, 1, 2, 3), 3), ((4, 5), None)]
+    gone = count([slide(*LINES[:2]), slide(*LINES), slide(*LINES[:2])])
+    assert [(one.rows, one.fullest) for one in gone] == [((0, 1, 2), None)], "its last lines went again"
 
 
 def test_a_still_picture_that_comes_back_is_the_same_again() -> None:

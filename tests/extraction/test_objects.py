@@ -13,11 +13,12 @@ import numpy as np
 import pytest
 
 from tests.clips import clip, scene
-from tests.extraction.analyses import TIME_BASE, picture
+from tests.extraction.analyses import TIME_BASE, analysis, picture
 from tests.media import write
 from vip import registry
+from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
-from vip.extraction.objects import seek
+from vip.extraction.objects import poor_in_objects, seek
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.pipeline import extract
@@ -170,3 +171,11 @@ def test_a_keyframe_that_another_number_brings_in_was_searched_before(cups: None
     monkeypatch.delitem(registry.BUILT_IN["detector"], "cups")
     more = rechoose(run, keyframes=5, out=tmp_path / "more")
     assert [keyframe.record.detections for keyframe in more.keyframes] == [(FOUND,)] * 5
+
+
+def test_frames_of_which_no_objects_are_known_are_not_poor_in_them() -> None:
+    frames = [analysis(0, detections=()), analysis(40, detections=None), analysis(80, detections=(FOUND, FOUND))]
+    assert list(poor_in_objects(frames, [0, 1], 1)) == [0]
+    assert list(poor_in_objects(frames, [0, 1, 2], 3)) == [0, 2]
+    with pytest.raises(InputError, match=r"0 of 2 candidates show enough objects \(most 2, asked 3\)"):
+        poor_in_objects(frames, [0, 2], 3)

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
-from tests.extraction.test_local_change import LINES, OTHERS, slide, with_person
+from tests.extraction.test_local_change import LINES, OTHERS, noisy, slide, with_person
 from vip.extraction.copies import copies
 from vip.extraction.embeddings import embeddings_of
-from vip.extraction.picture_count import count_pictures, likely_pictures
+from vip.extraction.picture_count import _shown_s, count_pictures, likely_pictures
 from vip.protocols import DistinctPictures
-from vip.records import Image
+from vip.records import Decision, Image, Rule
 
 
 def pictures(images: list[Image]) -> tuple[list[int], DistinctPictures]:
@@ -42,6 +44,30 @@ def test_a_picture_that_comes_back_keeps_its_number() -> None:
     assert len(left) == 3
     assert list(found.number) == [0, 1, 0]
     assert all(number <= len(left) for number, _ in found.curve)
+
+
+def test_a_frame_at_which_nothing_moves_stands_for_its_picture_before_a_sharper_one() -> None:
+    frames = analyses([slide(*LINES), noisy(slide(*LINES), 1)])
+
+    def stands() -> int:
+        found = count_pictures(frames, embeddings_of(frames, EMBEDDER), [0, 1], {}, text_weight=0.5, redundant=BOUND)
+        (row,) = found.stand_for
+        return row
+
+    moving = stands()
+    frames[1 - moving] = replace(frames[1 - moving], is_still=True)
+    assert stands() == 1 - moving
+
+
+def test_a_picture_is_shown_from_its_first_to_its_last_frame_blurred_and_pale_ones_too() -> None:
+    frames = analyses([picture(5)] * 4)
+
+    def dropped(rule: Rule) -> Decision:
+        return Decision(kept=False, rule=rule, reason="dropped", neighbours=(2,))
+
+    assert _shown_s(frames, [2], {}) == [(4.0, 4.0)]
+    assert _shown_s(frames, [2], {0: dropped("faded"), 3: dropped("blurred")}) == [(0.0, 6.0)]
+    assert _shown_s(frames, [2], {1: dropped("faded"), 3: dropped("in_transition")}) == [(2.0, 4.0)]
 
 
 # ---------------------------------------------------------------- before any text is known

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import cv2
 import numpy as np
@@ -431,3 +432,10 @@ def small(seed: int) -> Image:
 
 def mean(before: Image, after: Image, share: float) -> Image:
     return np.asarray(cv2.addWeighted(after, share, before, 1 - share, 0), np.uint8)
+
+
+@pytest.mark.parametrize("bar", [np.s_[:40], np.s_[-40:], np.s_[:, :40], np.s_[:, -40:]])
+def test_the_edge_that_a_bar_makes_is_no_sharpness(bar: Any) -> None:
+    grey = np.full((360, 640, 3), 128, np.uint8)
+    grey[bar] = 0
+    assert measure(grey).quality.sharpness == 0

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,4 +22,13 @@ def test_everything_comes_back_in_any_order(parts: list[bytes]) -> None:
 
 def test_without_a_folder_for_temporary_files_it_waits_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
+    assert Spool().put(b"a picture").read() == b"a picture"
+
+
+def test_what_does_not_fit_on_the_disk_as_a_whole_waits_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    class Full(BytesIO):
+        def write(self, data: Any) -> int:
+            return super().write(data[:3])
+
+    monkeypatch.setattr("tempfile.TemporaryFile", lambda **_: Full())
     assert Spool().put(b"a picture").read() == b"a picture"

@@ -40,6 +40,18 @@ def test_where_all_keyframes_differ_none_is_given_up() -> None:
     assert sorted(spread(unlike, [0, 1, 2, 3, 39], redundant=REDUNDANT)) == [0, 1, 2, 3, 39]
 
 
+def test_a_frame_that_fills_a_gap_is_not_given_up_for_another() -> None:
+    """Not though it is the one most like its neighbours once a frame lies before it, too."""
+    times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 14.0, 24.0, 36.0, 40.0]
+    made = replace(at_angles([0, 2, 4, 6, 8, 30, 60, 90, 90]), times_s=times_s, sharpness=[100.0] * 5 + [4.0, 20.0, 100.0, 100.0])
+    signatures = np.zeros((9, 18, 32, 3), np.uint8)
+    for row in (5, 6, 7):
+        signatures[row, 0, row] = 60
+    found = spread(replace(made, signatures=signatures), [0, 1, 2, 3, 4, 8], redundant=REDUNDANT)
+    assert {row: gap_s for row, gap_s in found.items() if gap_s != (0.0, 0.0)} == {7: (4.0, 40.0), 6: (4.0, 36.0)}
+    assert len(found) == 6
+
+
 def test_without_signatures_nothing_is_touched() -> None:
     assert sorted(spread(at_angles([0.0] * 40), [0, 1, 2, 39], redundant=REDUNDANT)) == [0, 1, 2, 39]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ pytest.importorskip("mcp")
 
 from vip.config import CaptionSettings
 from vip.mcp.calls import Calls, OnProgress
-from vip.mcp.results import ServerSettings, ToolResult
+from vip.mcp.results import Committed, ServerSettings, ToolResult
 
 pytestmark = pytest.mark.extra("mcp")
 PATIENCE_S = 20
@@ -88,3 +89,30 @@ def test_calls_that_cost_money_run_one_at_a_time(together: Together) -> None:
     assert together(first, second) == 1
     assert together(first, ("describe", {"video": "b.mp4"})) == 1
     assert together(first, sheet("b.mp4"), at_once=2) == 2
+
+
+def test_what_a_cancelled_call_had_put_aside_counts_though_nobody_has_read_it_yet(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Silent:
+        """A process whose last words come when it is ended."""
+
+        def __init__(self, call: object) -> None:
+            self.child, self.messages = object(), asyncio.Queue[object]()
+
+        def end(self) -> list[object]:
+            return [Committed(0.01), Committed(0.03), None]
+
+    async def tell(steps: int, text: str) -> None:
+        pass
+
+    async def cancelled(calls: Calls) -> None:
+        call = asyncio.create_task(calls._run("ask", {}, tell))
+        await asyncio.sleep(0)
+        call.cancel()
+        with suppress(asyncio.CancelledError):
+            await call
+
+    monkeypatch.setattr("vip.mcp.calls._ProcessOfCall", Silent)
+    calls = Calls(ServerSettings(roots=(tmp_path,), work=tmp_path, max_usd=1.0, captions=CaptionSettings()), spent_usd=0.5)
+    asyncio.run(cancelled(calls))
+    assert calls.spent_usd == pytest.approx(0.53)
+    assert not calls._running

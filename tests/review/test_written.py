@@ -189,6 +189,10 @@ def test_second_answers_are_a_file_of_their_own(state: WrittenState, tmp_path: P
     assert [value[0].dense_caption for value in texts if isinstance(value, tuple)] == ["First.", "Second."]  # type: ignore[union-attr]
     with pytest.raises(UsageError, match=r"human.jsonl exists already"):
         export_written(state, tmp_path / "human.jsonl", source=tmp_path / "i.jsonl")
+    done.paths[0].unlink()
+    with pytest.raises(UsageError, match=r"human.2.jsonl exists already"):
+        export_written(state, tmp_path / "human.jsonl", source=tmp_path / "i.jsonl")
+    assert not done.paths[0].exists()
 
 
 def test_without_an_answer_there_is_no_export(state: WrittenState, tmp_path: Path) -> None:

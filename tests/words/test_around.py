@@ -45,3 +45,7 @@ def test_a_line_that_rolls_on_is_there_once_and_one_that_is_said_again_twice() -
     assert around([1.0], rolling) == ["we go to the sea now"]
     chorus = [(number, number + 1, [line]) for number, line in enumerate(["la", "one", "two", "la"])]
     assert around([1.0], chorus) == ["la one two la"]
+
+
+def test_what_ends_or_begins_in_the_middle_between_two_keyframes_is_said_at_one_of_them() -> None:
+    assert around([0.0, 2.0], [(0.0, 1.0, ["before"]), (1.0, 2.0, ["behind"]), (0.5, 1.5, ["both"])]) == ["before both", "behind both"]

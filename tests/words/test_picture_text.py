@@ -183,6 +183,12 @@ def test_captions_are_made_again_when_the_text_changes_and_only_then(made: Run, 
     assert all(row.words is None and "reads" not in row.dense_caption for row in caption(made.folder, engine="offline").descriptions)
 
 
+def test_captions_are_made_again_when_the_prompt_that_shows_the_text_changes(made: Run, reader: FakeReader) -> None:
+    add_text(made, "text")
+    assert words_digest(made.folder, "", "one") != words_digest(made.folder, "", "another")
+    assert words_digest(made.folder, "", "one") == words_digest(made.folder, "subtitles", "one", "speech"), "there are none of those"
+
+
 def test_an_export_has_the_text_in_its_column_and_its_boxes_in_the_provenance(made: Run, reader: FakeReader) -> None:
     reader.lines = [line("EXIT", top=0.1, bottom=0.2), line("platform 4", top=0.5, bottom=0.6)]
     assert [row["picture_text"] for row in rows_of(sample_of(made))] == [None] * 4

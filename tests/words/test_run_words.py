@@ -104,6 +104,14 @@ def test_captions_are_made_again_when_the_words_change(made: Run, video: Path) -
     assert all(row.words is None and "subtitles" not in row.dense_caption for row in caption(made.folder, engine="offline").descriptions)
 
 
+def test_captions_are_made_again_when_the_prompt_that_shows_the_words_changes(made: Run) -> None:
+    assert words_digest(made.folder, "one") != words_digest(made.folder, "another")
+    assert words_digest(made.folder, "one") == words_digest(made.folder, "one", "text", "speech"), "there are none of those"
+    path = made.folder / store.WORDS
+    store.write_rows(path, [row.model_copy(update={"source": "speech"}) for row in made.words])
+    assert words_digest(made.folder, "one", "", "one") != words_digest(made.folder, "one", "", "another")
+
+
 def test_an_export_has_the_words_in_its_column(made: Run) -> None:
     around = words_by_keyframe(made)
     assert [row["subtitle"] for row in rows_of(sample_of(Run(made.folder)))] == [around[frame.id] for frame in made.keyframes]

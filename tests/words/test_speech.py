@@ -24,7 +24,7 @@ from vip.dataset.rows import sample_of
 from vip.dataset.schema import rows_of
 from vip.errors import BackendError, InputError
 from vip.pipeline import add_words, caption, extract, run
-from vip.records import SpokenWords
+from vip.records import SpokenWords, TranscribedWindow
 from vip.search.ask_frames import words_of
 from vip.store import Run
 from vip.video import FileSource
@@ -144,6 +144,11 @@ def test_a_killed_run_goes_on_behind_the_last_window(tmp_path: Path, monkeypatch
     assert [one.text for one in made.words] == [one.text for one in whole] == ["tone 4"] * 11
     assert [one.start_s for one in made.words] == pytest.approx([begin for begin, _ in tones], abs=0.03)
     assert sum(again.lengths) < 8 * RATE  # the first windows were not heard again
+    path, anew = tmp_path / "r.vip" / store.SPEECH, FakeTranscriber()
+    first, *others = store.read_rows(path, TranscribedWindow)
+    store.write_rows(path, [first.model_copy(update={"key": "another"}), *others])
+    spoken(video, tmp_path / "r.vip", anew)
+    assert sum(anew.lengths) > sum(again.lengths), "one window was made of something else"
 
 
 def test_a_language_that_is_found_in_enough_speech_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,6 +177,8 @@ def test_a_language_that_is_given_is_not_looked_for(video: Path, tmp_path: Path)
     made = extract(video, out=tmp_path / "r.vip", keyframes=3)
     add_words(made, FileSource(video), "speech", speech=SpeechJob(Deaf(), "de"))
     assert {one.origin for one in made.words} == {"speech, fake 1, de"}
+    add_words(made, FileSource(video), "speech", speech=SpeechJob(Deaf(), "fr"))
+    assert {one.origin for one in made.words} == {"speech, fake 1, fr"}, "heard anew"
 
 
 # ---------------------------------------------------------------- windows

@@ -200,6 +200,7 @@ def test_a_download_that_waits_for_room_has_all_its_time_afterwards(pools: Any, 
     fetcher.pipe.said.append(DiskWait(True))
     pool.events(0.0)
     clock.now_s += 1000
+    assert pool.events(0.0) == [], "nor is it late while it waits"
     fetcher.pipe.said.append(DiskWait(False))
     assert pool.events(0.0) == []
     clock.now_s += 59

@@ -68,6 +68,8 @@ def test_every_decision_says_by_which_likeness_and_threshold() -> None:
     assert thinned.bound == 0.9
     lowered = Threshold("0.9").prune(frames, keep=2, redundant=0.5)
     assert "the highest threshold that leaves at most 2" in lowered.kept
+    enough = Threshold("0.9").prune(frames, keep=3, redundant=0.5)
+    assert enough.kept == thinned.kept, "three are just as many as it leaves by itself"
 
 
 def test_the_curve_says_at_which_threshold_each_number_remains() -> None:

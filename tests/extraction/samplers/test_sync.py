@@ -259,8 +259,12 @@ def test_where_all_around_is_restless_the_pick_stays() -> None:
 
 
 def test_two_restless_picks_never_become_one() -> None:
-    index = steady(12, bursts={5.0: 0.6})
-    assert len(outside_transitions(at(4.76, 4.8, 4.84, 4.88), index)) == 4
+    close = outside_transitions(at(4.76, 4.8, 4.84, 4.88), steady(12, bursts={5.0: 0.6}))
+    assert len(set(close)) == 4
+    assert close == sorted(close)
+    between = steady(12, bursts={4.56: 0.2, 6.44: 0.3})
+    assert outside_transitions(at(5.32), between) == outside_transitions(at(6.52), between) == at(5.72)
+    assert outside_transitions(at(5.32, 6.52), between) == at(5.72, 6.52), "the one calm frame is that of the first"
 
 
 def test_a_busy_stretch_keeps_its_picks() -> None:

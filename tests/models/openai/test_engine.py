@@ -644,6 +644,13 @@ def test_a_key_of_another_shape_is_cut_out_too(monkeypatch: pytest.MonkeyPatch) 
     assert "myOwnToken" not in "".join(traceback.format_exception(error))
 
 
+def test_a_key_that_the_server_echoes_is_nowhere_in_its_answer() -> None:
+    engine = OpenAIEngine("tiny-vlm", base_url="http://anna:hunter22@localhost:9/v1")
+    said = {"choices": [{"message": {"content": "a hunter22"}, "finish_reason": "stop"}], "model": "tiny hunter22\n"}
+    reply = engine.parse_reply(said, PLAIN)
+    assert (reply.text, reply.model) == ("a [redacted]", "tiny [redacted]")
+
+
 def test_user_name_and_password_of_the_address_are_nowhere() -> None:
     with ApiServer("500") as server:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url.replace("127.0.0.1", "anna:hunter22@127.0.0.1"))

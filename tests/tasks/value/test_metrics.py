@@ -118,7 +118,8 @@ def test_what_is_compared_is_made_once_for_each_list() -> None:
     assert kept(first) is kept(first)
     assert [pair.prediction for pair in kept(second)] == ["9", "2"]
     assert [pair.prediction for pair in kept(first)][-1] == "4"
-    assert made == [5, 2, 5]
+    assert kept(list(reversed(first))) == list(reversed(kept(first))), "another list of as many"
+    assert made == [5, 2, 5, 5, 5]
 
 
 def ranked(moments: tuple[Moment, ...] | tuple[str, ...] | None, **found: object) -> tuple[Sample, Prediction]:
