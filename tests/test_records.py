@@ -16,6 +16,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from vip import store
 from vip.records import (
+    MOST_PIXELS,
     MOST_VIDEO_TIME_S,
     Call,
     Candidate,
@@ -43,6 +44,7 @@ for kind in (Manifest, VideoInfo):  # records are built when they are first used
 SHARES = st.floats(0, 1)
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 TIMES = st.floats(-MOST_VIDEO_TIME_S, MOST_VIDEO_TIME_S)
+COUNTS = st.integers(0, 2**63 - 1)
 PTS = st.integers(-(2**63), 2**63 - 1)
 TEXT = st.text(st.characters(exclude_categories=[]))  # with line ends, controls and halves of letters: names and captions may hold any
 PLAIN = st.text(st.characters(exclude_characters="/\\\0", exclude_categories=["Cs"]), min_size=1).filter(
@@ -122,7 +124,13 @@ VIDEO = st.builds(
     duration_s_from_header=st.none() | TIMES,
     start_time_s=TIMES,
     end_time_s=TIMES,
-    frames=st.none() | st.integers(0, 2**63 - 1),
+    size_bytes=COUNTS,
+    modified_ns=st.none() | PTS,
+    width_px=st.integers(0, MOST_PIXELS),
+    height_px=st.integers(0, MOST_PIXELS),
+    rotation_deg=PTS,
+    frames=st.none() | COUNTS,
+    sync_frames=COUNTS,
 )
 MANIFEST = st.builds(
     Manifest,

@@ -192,9 +192,16 @@ def _is_ratio(value: Fraction) -> Fraction:
     return value
 
 
+def _is_integer(value: int) -> int:
+    if not MIN_INTEGER <= value <= MAX_INTEGER:
+        raise ValueError("it is beyond 64 bits")
+    return value
+
+
 Time = Annotated[float, Field(ge=-MOST_VIDEO_TIME_S, le=MOST_VIDEO_TIME_S)]
 """Seconds on the clock of a video."""
-Integer = Annotated[int, Field(ge=MIN_INTEGER, le=MAX_INTEGER)]
+Integer = Annotated[int, AfterValidator(_is_integer)]
+"""Of 64 bits; nothing of that in the JSON schema, which engines are asked to hold to."""
 Count = Annotated[int, Field(ge=0, le=MAX_INTEGER)]
 Ratio = Annotated[Fraction, AfterValidator(_is_ratio)]
 Pixels = Annotated[int, Field(ge=0, le=MOST_PIXELS)]

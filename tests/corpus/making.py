@@ -16,6 +16,7 @@ from vip.dataset.items import ListItem
 from vip.dataset.rows import KeyframeRow, VideoRow, VideoSample, sample_of
 from vip.records import (
     MOST_COUNTED,
+    MOST_VIDEO_TIME_S,
     CandidateCounts,
     Check,
     Description,
@@ -78,6 +79,7 @@ def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> VideoSample
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 numbers = st.floats(allow_nan=False, allow_infinity=False)
+times = st.floats(-MOST_VIDEO_TIME_S, MOST_VIDEO_TIME_S)
 keys = st.from_regex(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,20}", fullmatch=True)
 names = st.text(st.characters(exclude_categories=["Cs", "Cc"], exclude_characters="/\\."), min_size=1, max_size=12)
 things = st.recursive(
@@ -122,7 +124,7 @@ def frames(draw: st.DrawFn, key: str, number: int, vector_length: int | None) ->
     keyframe = Keyframe(
         id=name,
         video_id=key,
-        time_s=draw(st.none() | numbers),
+        time_s=draw(st.none() | times),
         pts=draw(st.none() | st.integers(-(2**62), 2**62)),
         image_path=f"keyframes/{number}{draw(names)}.{draw(st.sampled_from(['jpg', 'JPEG', 'png', 'webp']))}",
         width_px=draw(st.integers(1, 10_000)),
@@ -173,7 +175,7 @@ def samples(draw: st.DrawFn, key: st.SearchStrategy[str] = keys) -> VideoSample:
         source=draw(texts),
         where=draw(st.none() | texts),
         title=draw(st.none() | texts),
-        duration_s=draw(st.none() | numbers),
+        duration_s=draw(st.none() | times),
         labels=tuple(draw(st.lists(texts, max_size=2))),
         info=draw(st.dictionaries(texts, things, max_size=3)),
         subtitles=draw(st.dictionaries(texts, texts, max_size=2)),

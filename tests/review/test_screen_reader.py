@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -23,6 +24,7 @@ from tests.review.test_written import opened, write_infilling
 from vip.review.blank_server import BlankServer
 from vip.review.question_server import QuestionServer
 from vip.review.written_server import WrittenServer
+from vip.tasks.sample_pictures import PictureSources
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 CONTROLS = {"button", "textbox", "searchbox", "combobox", "checkbox", "radio", "link", "DisclosureTriangle"}
@@ -74,7 +76,8 @@ def test_the_other_pages_name_their_controls_too(chromium: Browser, tmp_path: Pa
     answer = open_questions(write_how2qa(tmp_path / "h.jsonl"), "answer")
     check = open_questions(write_options(tmp_path / "o.csv"), "check")
     pages = [(open_blanks(tmp_path), BlankServer, begin_blanks), (answer, QuestionServer, begin_questions)]
-    pages += [(check, QuestionServer, begin_questions), (opened(write_infilling(tmp_path / "i.jsonl")), WrittenServer, begin_written)]
+    written = partial(WrittenServer, sources=PictureSources(tmp_path / "i.jsonl"))
+    pages += [(check, QuestionServer, begin_questions), (opened(write_infilling(tmp_path / "i.jsonl")), written, begin_written)]
     for state, kind, start in pages:
         with serve(state, kind) as served:
             start(chromium, served)
