@@ -15,7 +15,7 @@ from vip.extraction.analysis_store import NO_CACHED_VECTORS
 HAD = {"stream": 1, "model": "weights", "device": "cpu", "same_file": True}
 
 
-@pytest.mark.parametrize("changed", [{}, {"stream": None}, {"model": "others"}, {"device": "cuda"}, {"same_file": False}])
+@pytest.mark.parametrize("changed", [{}, {"stream": 0}, {"model": "others"}, {"device": "cuda"}, {"same_file": False}])
 def test_vectors_are_taken_over_from_a_run_of_the_same_video_stream_model_and_device(
     changed: dict[str, Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
