@@ -114,7 +114,7 @@ def _parse_labels(value: Any) -> Any:
         try:
             value = files.read_named(Path(value[1:]), most_bytes=MOST_WORDS_BYTES).decode().splitlines()
         except (OSError, UnicodeDecodeError) as exc:
-            problem = getattr(exc, "strerror", None) or exc
+            problem = exc.strerror if isinstance(exc, OSError) else exc
             raise ValueError(f"{value[1:]} cannot be read as a list of words, one a line ({problem})") from None
     words = value.split(",") if isinstance(value, str) else value
     if not isinstance(words, list | tuple) or not all(isinstance(word, str) for word in words):

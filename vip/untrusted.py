@@ -6,6 +6,7 @@ import json
 import math
 import re
 import unicodedata
+from contextlib import suppress
 from typing import Any
 
 JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
@@ -43,13 +44,22 @@ def one_line(text: str) -> str:
     return " ".join(printable(text).split())
 
 
-def clean_json(value: Any) -> Any:
-    """Return a value of JSON whose texts are each on one printable line."""
+def clean_answer(text: str) -> str:
+    """Return the text on one printable line. In JSON, escape sequences in strings are cleaned too."""
+    line = one_line(text)
+    for one in (text, line):  # a line break within a string makes it no JSON
+        with suppress(ValueError):
+            value = parse_json(one)
+            return json.dumps(_clean_json(value), ensure_ascii=False) if isinstance(value, dict | list) else line
+    return line
+
+
+def _clean_json(value: Any) -> Any:
     if isinstance(value, str):
         return one_line(value)
     if isinstance(value, dict):
-        return {one_line(name): clean_json(one) for name, one in value.items()}
-    return [clean_json(one) for one in value] if isinstance(value, list) else value
+        return {one_line(name): _clean_json(one) for name, one in value.items()}
+    return [_clean_json(one) for one in value] if isinstance(value, list) else value
 
 
 def _printable_letter(letter: str) -> str:

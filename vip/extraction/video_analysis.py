@@ -21,7 +21,7 @@ from vip.extraction.embeddings import embeddings_of, identity_of
 from vip.extraction.existing_run import MOST_LETTERS, is_same_file
 from vip.extraction.keyframe_count import expected_keyframes
 from vip.extraction.pruners.aks import relevance_of
-from vip.extraction.samplers.sync import more_in_short
+from vip.extraction.samplers.sync import candidates_in_short_video
 from vip.protocols import Observer, PictureKeeper
 from vip.records import Embeddings, Manifest, Pruning, VideoInfo
 from vip.store import Run
@@ -153,7 +153,7 @@ def _sample(search: CandidateSearch, settings: ExtractSettings, backends: Backen
         wanted = search.keyframes  # what is not pruned has to be the right number from the start
     keyframes = search.keyframes if settings.query is None else MORE_FOR_A_QUERY * search.keyframes
     if search.insistent or search.counts_pictures:
-        wanted = more_in_short(search.video.index, keyframes)
+        wanted = candidates_in_short_video(search.video.index, keyframes)
     return sampler.sample(search.video, keyframes=keyframes, candidates=wanted)
 
 

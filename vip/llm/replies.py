@@ -5,12 +5,9 @@ In: what an engine, a batch or the file of answers gave. Out: the answer as it i
 
 from __future__ import annotations
 
-import json
-from contextlib import suppress
-
 from vip.errors import ReplyError
 from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, RateLimits, Reply, token_count
-from vip.untrusted import clean_json, one_line, parse_json
+from vip.untrusted import clean_answer, one_line
 
 
 def check_reply(reply: object, engine: str) -> Reply:
@@ -30,14 +27,4 @@ def check_reply(reply: object, engine: str) -> Reply:
         raise ReplyError(text, kind="too_long", tokens_in=tokens_in, tokens_out=tokens_out)
     named = isinstance(reply.model, str) and len(reply.model) <= LONGEST_NAME
     limits = reply.limits if isinstance(reply.limits, RateLimits) else None
-    return Reply(_clean_text(reply.text), (named and one_line(reply.model)) or engine, tokens_in, tokens_out, limits)
-
-
-def _clean_text(text: str) -> str:
-    """Return the text on one line. In JSON, escape sequences in strings are cleaned too."""
-    line = one_line(text)
-    for one in (text, line):  # a line break within a string makes it no JSON
-        with suppress(ValueError):
-            value = parse_json(one)
-            return json.dumps(clean_json(value), ensure_ascii=False) if isinstance(value, dict | list) else line
-    return line
+    return Reply(clean_answer(reply.text), (named and one_line(reply.model)) or engine, tokens_in, tokens_out, limits)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 import zlib
+from collections.abc import Callable, Iterable, Iterator
 from io import BytesIO
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from PIL.Image import Exif
 from PIL.Image import Image as Opened
 
 from vip.errors import InputError
+from vip.records import Frame, GreyPicture
 from vip.records import Image as Picture
 from vip.video.order import taken_ms
 from vip.video.size import MOST_PIXELS, check_size
@@ -97,6 +99,14 @@ def taken_ms_of(opened: Opened) -> int | None:
     except BROKEN:
         return None
     return taken_ms(tags.get(ExifTags.Base.DateTimeOriginal), tags.get(ExifTags.Base.SubsecTimeOriginal))
+
+
+def best_of_each(windows: Iterable[Iterable[Frame]], rate: Callable[[GreyPicture], float]) -> Iterator[Frame]:
+    """Yield of each window of frames the one that is rated highest by its lightness; of equal ones the first."""
+    for frames in windows:
+        best = max(frames, key=lambda frame: rate(frame.image.mean(axis=2).astype(np.uint8)), default=None)
+        if best is not None:
+            yield best
 
 
 def shown_size(opened: Opened) -> tuple[int, int]:

@@ -13,7 +13,7 @@ from vip.errors import InputError
 from vip.protocols import PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS
-from vip.video.pillow import BROKEN, open_picture, shown
+from vip.video.pillow import BROKEN, best_of_each, open_picture, shown
 from vip.video.source import FileSource
 from vip.video.time_range import WHOLE, TimeRange
 
@@ -111,10 +111,8 @@ class AnimatedWebp:
         longest_side_px: int,
         keeper: PictureKeeper | None = None,
     ) -> Iterator[Frame]:
-        """Yield of each window of times the picture that is rated highest by its lightness, in time order; of equal ones the first."""
-        for window in windows:
-            frames = list(self.frames(window, longest_side_px=longest_side_px))
-            yield from sorted(frames, key=lambda frame: -rate(frame.image.mean(axis=2).astype(np.uint8)))[:1]
+        """Return of each window of times the picture that is rated highest by its lightness, in time order; of equal ones the first."""
+        return best_of_each((self.frames(window, longest_side_px=longest_side_px) for window in windows), rate)
 
     def effort(self, pts: int) -> int:
         return 1  # so a `keeper` never has anything to keep

@@ -31,10 +31,10 @@ from vip.extraction.samplers.sync import (
     ROW_S,
     SHORT_FRAMES,
     SyncSampler,
+    candidates_in_short_video,
     fill,
     is_short,
     last_of_rows,
-    more_in_short,
     outside_transitions,
     thin,
 )
@@ -139,7 +139,7 @@ def test_sync_adds_frames_where_sync_frames_are_too_few() -> None:
 
 def planned(video: Source, keyframes: int) -> list[int]:
     """What is looked at where nobody asks for a number of candidates."""
-    return SyncSampler(None).sample(video, keyframes=keyframes, candidates=more_in_short(video.index, keyframes))
+    return SyncSampler(None).sample(video, keyframes=keyframes, candidates=candidates_in_short_video(video.index, keyframes))
 
 
 @pytest.mark.parametrize("keyframes", [1, 4, 5, 12, 33])

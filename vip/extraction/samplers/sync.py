@@ -65,8 +65,8 @@ def is_short(index: PacketIndex) -> bool:
     return not (index.is_sparse or index.by_decoding) and 0 < len(index.shown_pts) <= SHORT_FRAMES
 
 
-def more_in_short(index: PacketIndex, keyframes: int) -> int | None:
-    """Return how many candidates a short video gets where nobody asks for a number: more cost little there, down to 0.2 s apart.
+def candidates_in_short_video(index: PacketIndex, keyframes: int) -> int | None:
+    """Return how many candidates a short video gets where no number of them is asked for: more cost little there, down to 0.2 s apart.
 
     None where the sampler takes as many anyway.
     """

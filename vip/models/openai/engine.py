@@ -13,7 +13,6 @@ import json
 import re
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
@@ -35,7 +34,7 @@ from vip.models.openai.errors import (
 from vip.models.openai.server import KEY, find_key, is_of_environment, parse_detail, parse_limits
 from vip.models.openai.transport import decode_json, http_client, http_library, with_timeout
 from vip.protocols import LONGEST_ANSWER, LONGEST_NAME, EngineCapabilities, Picture, RateLimits, Reply, Request, token_count
-from vip.untrusted import clean_json, one_line, parse_json
+from vip.untrusted import clean_answer, one_line, parse_json
 from vip.wording import option
 
 OFFICIAL = "https://api.openai.com/v1"
@@ -277,13 +276,7 @@ class OpenAIEngine:
 
     def _remove_secrets(self, text: str) -> str:
         """Return the printable text without the key: cleaned first, since invisible marks and escapes of JSON may part its letters."""
-        line = one_line(text)
-        for one in (text, line):  # a line break within a string makes it no JSON
-            with suppress(ValueError):
-                value = parse_json(one)
-                line = json.dumps(clean_json(value), ensure_ascii=False) if isinstance(value, dict | list) else line
-                break
-        return self._server.remove_secrets(line)
+        return self._server.remove_secrets(clean_answer(text))
 
     def _answering_model(self, completion: dict[str, Any]) -> str:
         """Return the name of the model that answered, as the server gives it."""
