@@ -11,7 +11,7 @@ from typing import Any
 
 JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
 MOST_JSON_BYTES = 64 * 2**20
-DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, MemoryError)
+DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, MemoryError, NotImplementedError)
 """The errors of parsing a file of somebody else that is damaged."""
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1  # of 64 bits, as columns have them
 

@@ -1,0 +1,45 @@
+"""Shards in Parquet that are damaged: an error of Python, whatever byte it is."""
+
+from __future__ import annotations
+
+import io
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from vip.dataset.parquet import open_parquet, read_parquet
+from vip.untrusted import DAMAGE
+
+
+def test_no_bit_of_the_footer_ends_the_process() -> None:
+    """Statistics that do not fit made pyarrow abort the process when the columns were asked for their sizes."""
+    whole = io.BytesIO()
+    pq.write_table(pa.table({"objects": [["chair"]]}), whole, store_schema=False)
+    data = whole.getvalue()
+    errors = 0
+    for place in range(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), len(data) - 8):
+        for bit in range(8):
+            damaged = bytearray(data)
+            damaged[place] ^= 1 << bit
+            try:
+                list(read_parquet(io.BytesIO(damaged)))
+            except (OSError, *DAMAGE):
+                errors += 1
+    assert errors > 500
+
+
+def test_a_kind_of_column_that_nobody_reads_is_damage() -> None:
+    assert issubclass(pa.ArrowNotImplementedError, DAMAGE)
+
+
+def test_a_group_that_states_to_unpack_to_more_than_the_bound_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    file = io.BytesIO()
+    pq.write_table(pa.table({"objects": [["chair"]]}), file)
+    size = pq.ParquetFile(file).metadata.row_group(0).total_byte_size
+    monkeypatch.setattr("vip.dataset.parquet.MOST_GROUP_BYTES", size)
+    with open_parquet(file) as shard:
+        assert shard.read().num_rows == 1
+    monkeypatch.setattr("vip.dataset.parquet.MOST_GROUP_BYTES", size - 1)
+    with pytest.raises(ValueError, match=f"a row group of {size} bytes"), open_parquet(file):
+        pass
