@@ -66,6 +66,10 @@ class PictureKeeper(Protocol):
     def keep(self, frame: Frame) -> None: ...
 
 
+Glance: TypeAlias = Callable[[Frame, float], None]
+"""Is given a frame, very small, and its rating."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SamplerCapabilities:
     """Capabilities that a sampler states."""

@@ -17,9 +17,10 @@ import pytest
 
 from tests.extraction.analyses import TIME_BASE, analysis
 from tests.extraction.indices import at, index_of, steady
-from tests.extraction.test_substitutes import BLACK, LOOKER, SCENES, blurred
+from tests.extraction.test_substitutes import BLACK, CLASSIC, LOOKER, SCENES, NoDetector, blurred
 from tests.media import Clip, write
-from vip.extraction.analyze import FrameAnalysis, mark_transitions, signature_of
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, mark_transitions, signature_of
+from vip.extraction.quality import WORKING_SIDE_PX, sharpness_of
 from vip.extraction.settled import (
     MOST_PACKETS,
     MOST_PACKETS_WHERE_EXPENSIVE,
@@ -496,6 +497,63 @@ def test_a_gop_is_decoded_once_to_tell_dissolves_and_once_more_where_there_are_a
         assert max(times.values()) == passes
         assert times[int(shown[max(numbers) + 3])] == passes
         assert len(given_packets) <= len(shown) * passes
+
+
+@pytest.fixture
+def glimpser(cross_fade: Clip) -> FrameAnalyzer:
+    """An analyzer that glimpsed every frame of the cross-fade."""
+    analyzer = FrameAnalyzer(CLASSIC, CLASSIC, NoDetector())
+    with Video(cross_fade.path) as video:
+        for _ in video.best_frames([video.index.shown_pts.tolist()], sharpness_of, longest_side_px=WORKING_SIDE_PX, glance=analyzer.glance):
+            pass
+        assert sorted(analyzer.glimpses) == video.index.shown_pts.tolist()
+    return analyzer
+
+
+@pytest.mark.parametrize("soft", [[], [33, 71]])
+def test_among_glimpses_frames_as_sharp_are_found_as_by_decoding(cross_fade: Clip, glimpser: FrameAnalyzer, soft: list[int]) -> None:
+    numbers = [5, 28, 33, 71, 74]
+    told: list[None] = []
+    with Video(cross_fade.path) as video:
+        pts = video.index.shown_pts
+        doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in video.frames(pts[numbers].tolist())])
+        about: dict[str, Any] = {"soft": pts[soft].tolist()}
+        decoded = find_settled(video, doubtful, LOOKER, advance=lambda: None, **about)
+        remembered = find_settled(video, doubtful, glimpser, advance=lambda: told.append(None), **about)
+    assert remembered.dissolves == decoded.dissolves
+    assert [one.stands_in_for for one in remembered.frames] == [one.stands_in_for for one in decoded.frames] == pts[[28, 33]].tolist()
+    for one, other in zip(remembered.frames, decoded.frames, strict=True):
+        assert one.measured.quality.sharpness > 0.95 * other.measured.quality.sharpness
+        assert one.time_s >= FADE_S[1]
+        assert not one.in_transition
+    assert len(told) == 5
+
+
+def test_of_glimpsed_frames_only_the_settled_one_is_decoded_and_none_that_is_known(
+    cross_fade: Clip, glimpser: FrameAnalyzer, given_packets: list[int | None]
+) -> None:
+    with Video(cross_fade.path) as video:
+        doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in video.frames(video.index.shown_pts[[5, 28]].tolist())])
+        given_packets.clear()
+        (settled,) = find_settled(video, doubtful, glimpser, advance=lambda: None).frames
+        assert max(Counter(given_packets).values()) == 1
+        given_packets.clear()
+        assert find_settled(video, doubtful, glimpser, known=[settled], advance=lambda: None).frames == [settled]
+        assert given_packets == []
+        assert find_settled(video, doubtful[:1], glimpser, advance=lambda: None).frames == []
+        assert given_packets == [], "a frame that does not dissolve asks for none"
+
+
+def test_where_a_frame_behind_a_doubtful_one_was_not_glimpsed_all_are_decoded(
+    cross_fade: Clip, glimpser: FrameAnalyzer, given_packets: list[int | None]
+) -> None:
+    with Video(cross_fade.path) as video:
+        doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in video.frames(video.index.shown_pts[[28]].tolist())])
+        del glimpser.glimpses[_pts_behind(video, doubtful[0])[-1]]
+        given_packets.clear()
+        found = find_settled(video, doubtful, glimpser, advance=lambda: None)
+        assert max(Counter(given_packets).values()) == 2
+    assert len(found.frames) == 1
 
 
 def test_a_second_sync_frame_inside_the_dissolve_does_not_end_the_search(tmp_path: Path) -> None:

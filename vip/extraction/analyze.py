@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from itertools import islice, pairwise
 from queue import Full, Queue, SimpleQueue
 from threading import Event
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -75,6 +75,14 @@ class FrameAnalysis:
         return f"FrameAnalysis(time_s={self.time_s:.3f}, sharpness={self.measured.quality.sharpness:.0f})"
 
 
+class Glimpse(NamedTuple):
+    """What is kept of a frame that was decoded and passed over."""
+
+    signature: npt.NDArray[np.uint8]
+    """uint8 (18, 32, 3)"""
+    sharpness: float
+
+
 class FrameAnalyzer:
     """An analyzer of frames with these backends.
 
@@ -87,6 +95,8 @@ class FrameAnalyzer:
 
     def __init__(self, view: Embedder, embedder: Embedder, detector: Detector, known: Mapping[int, Vector] | None = None) -> None:
         self.view, self.embedder, self.detector, self.known = view, embedder, detector, known or {}
+        self.glimpses: dict[int, Glimpse] = {}
+        """Of all frames that `analyze` took the sharpest from, by PTS."""
         self._spool = Spool()
 
     def __call__(self, frame: Frame) -> FrameAnalysis:
@@ -114,6 +124,10 @@ class FrameAnalyzer:
             unseen = [analysis.unseen for analysis in batch if analysis.unseen is not None]
             vectors = iter(self.embedder.embed_images(unseen) if unseen else ())
             yield from (analysis if analysis.unseen is None else replace(analysis, vector=next(vectors), unseen=None) for analysis in batch)
+
+    def glance(self, frame: Frame, sharpness: float) -> None:
+        """Keep a glimpse of the frame."""
+        self.glimpses[frame.pts] = Glimpse(signature_of(frame.image), sharpness)
 
     def _prepared(self, image: Image) -> Image:
         prepare = self.embedder.capabilities.prepare
@@ -168,7 +182,7 @@ def analyze(
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         if sharpest:
             around = [windows[stamp] for stamp in batch]
-            frames = reader.best_frames(around, sharpness_of, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
+            frames = reader.best_frames(around, sharpness_of, longest_side_px=WORKING_SIDE_PX, keeper=keeper, glance=analyzer.glance)
         else:
             frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
         yield from _beside(frames, analyzer) if alone else map(analyzer, frames)

@@ -14,14 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions, signature_of
+from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, Glimpse, in_parallel, mark_transitions, signature_of
 from vip.extraction.bad_frames import shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, is_soft, measure, verdict
 from vip.extraction.ranks import median
 from vip.records import Frame, PacketIndex
-from vip.video import Reader
+from vip.video import GLANCE_SIDE_PX, Reader
 
-PROBED_FRAMES, PROBE_STEP_S, PROBE_SIDE_PX = 4, 0.03, 64  # just behind a frame: enough to tell a dissolve, and little to decode
+PROBED_FRAMES, PROBE_STEP_S = 4, 0.03  # just behind a frame: enough to tell a dissolve, and little to decode
 DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.25, 3.0
 """32 of 35 sync frames in cross-fades that are followed by much have over 0.3 and 5.0, 11 % of 962 others; less finds ends too."""
 ONE_DISSOLVE_S = 0.4  # sync frames that follow so soon do not end the search
@@ -49,14 +49,74 @@ def find_settled(
     doubtful: Sequence[FrameAnalysis],
     analyzer: FrameAnalyzer,
     *,
+    known: Sequence[FrameAnalysis] = (),
     soft: Collection[int] = (),
     advance: Callable[[], None],
 ) -> Settled:
     """Look behind each doubtful frame, and find a settled one of the same shot where it dissolves, before the next sync frame.
 
     Args:
+        known: frames that need not be analyzed again.
         soft: PTS of those that are to give way to a sharper one also where they do not dissolve.
     """
+    glimpsed = [analysis for analysis in doubtful if _is_glimpsed(video, analysis, analyzer.glimpses)]
+    remembered = _find_among_glimpses(video, glimpsed, analyzer, known, soft)
+    unseen = {analysis.pts for analysis in doubtful} - {analysis.pts for analysis in glimpsed}
+    for _ in glimpsed:
+        advance()
+    decoded = _find_by_decoding(video, [analysis for analysis in doubtful if analysis.pts in unseen], analyzer, soft, advance)
+    found = sorted([*remembered.frames, *decoded.frames], key=lambda analysis: analysis.pts)
+    # whatever their packets say: the pictures around them were compared
+    settled = [replace(analysis, in_transition=False) for analysis in mark_transitions(video.index, found)]
+    return Settled(settled, {**remembered.dissolves, **decoded.dissolves})
+
+
+def _is_glimpsed(video: Reader, analysis: FrameAnalysis, glimpses: Mapping[int, Glimpse]) -> bool:
+    """Return whether there are glimpses of all frames behind this one that matter."""
+    return bool(glimpses) and glimpses.keys() >= {*_pts_just_behind(video, analysis), *_pts_behind(video, analysis)}
+
+
+def _find_among_glimpses(
+    video: Reader, doubtful: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, known: Sequence[FrameAnalysis], soft: Collection[int]
+) -> Settled:
+    """Find settled frames behind those that there are glimpses of; only the settled ones are decoded, where they are not known."""
+    dissolves: dict[int, bool] = {}
+    settled: list[tuple[FrameAnalysis, int, bool]] = []
+    for before in doubtful:
+        probed = [analyzer.glimpses[pts].signature for pts in _pts_just_behind(video, before)]
+        if len(probed) == PROBED_FRAMES:  # fewer do not tell
+            dissolves[before.pts] = is_dissolving(np.stack([before.signature, *probed]))
+        behind = _pts_behind(video, before) if dissolves.get(before.pts) or before.pts in soft else []
+        glimpses = [analyzer.glimpses[pts] for pts in behind]
+        places, begins_dissolving = _settled_places(
+            before,
+            [float(pts * video.time_base) for pts in behind],
+            [one.signature for one in glimpses],
+            dissolves=dissolves.get(before.pts, False),
+        )
+        if places:
+            settled.append((before, behind[max(places, key=lambda place: glimpses[place].sharpness)], begins_dissolving))
+
+    def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
+        yield from map(analyzer, reader.frames(batch, longest_side_px=WORKING_SIDE_PX))
+
+    analyses = {analysis.pts: analysis for analysis in known}
+    unknown = sorted({pts for _, pts, _ in settled} - analyses.keys())
+    analyses |= {analysis.pts: analysis for analysis in analyzer.embed(in_parallel(video, unknown, work))} if unknown else {}
+    return Settled(
+        [
+            replace(analyses[pts], stands_in_for=before.pts)
+            for before, pts, dissolving in settled
+            if pts in analyses and verdict(analyses[pts].measured, 0.0) is None and _may_stand(analyses[pts], before, dissolving)
+        ],
+        dissolves,
+    )
+
+
+def _find_by_decoding(
+    video: Reader, doubtful: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, soft: Collection[int], advance: Callable[[], None]
+) -> Settled:
+    """Find settled frames behind those that there are no glimpses of."""
     probes = {analysis.pts: _pts_just_behind(video, analysis) for analysis in doubtful}
     doubts = {pts[0]: analysis for analysis in doubtful if (pts := probes[analysis.pts])}
     dissolves: dict[int, bool] = {}
@@ -67,7 +127,7 @@ def find_settled(
         for gop in reader.groups(batch):  # decoded twice at most, whatever number of doubtful frames it has
             wanted: dict[int, FrameAnalysis] = {}
             probed_of = {doubts[first].pts: probes[doubts[first].pts] for first in gop}
-            for before, probed in _frames_of_each(reader, probed_of, longest_side_px=PROBE_SIDE_PX):
+            for before, probed in _frames_of_each(reader, probed_of, longest_side_px=GLANCE_SIDE_PX):
                 analysis = doubts[probes[before][0]]
                 if len(probed) == PROBED_FRAMES:  # fewer do not tell
                     dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
@@ -80,9 +140,7 @@ def find_settled(
                 if found:
                     yield replace(found, stands_in_for=before)
 
-    found = mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(doubts), work))))
-    # whatever their packets say: the pictures around them were compared
-    return Settled([replace(analysis, in_transition=False) for analysis in found], dissolves)
+    return Settled(list(analyzer.embed(in_parallel(video, sorted(doubts), work))), dissolves)
 
 
 def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]], *, longest_side_px: int) -> Iterator[tuple[int, list[Frame]]]:
@@ -152,25 +210,41 @@ def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnal
     Args:
         dissolves: the one before them lies in a dissolve.
     """
-    if not frames:
-        return None
-    steps_dissolve, cuts = _changes(np.stack([before.signature, *(signature_of(frame.image) for frame in frames)]))
-    steps_dissolve[0] |= dissolves
-    if steps_dissolve[0]:  # its own steps may be as large as a cut, and the last is marked by the one before
-        cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
-    if cuts.any():
-        frames = frames[: int(cuts.argmax())]
+    signatures = [signature_of(frame.image) for frame in frames]
+    places, begins_dissolving = _settled_places(before, [frame.time_s for frame in frames], signatures, dissolves=dissolves)
     good: list[tuple[float, Frame]] = []
-    for place, frame in enumerate(frames):
-        if frame.time_s - before.time_s > SETTLED_AFTER_S and not steps_dissolve[place : place + 2].any():
-            measured = measure(frame.image)
-            if verdict(measured, 0.0) is None:
-                good.append((measured.quality.sharpness, frame))
+    for frame in (frames[place] for place in places):
+        measured = measure(frame.image)
+        if verdict(measured, 0.0) is None:
+            good.append((measured.quality.sharpness, frame))
     if not good:
         return None
     found = analyzer(max(good, key=lambda pair: pair[0])[1])
-    is_sharper = is_soft(before.measured.quality, found.measured.quality.sharpness)
-    return found if steps_dissolve[0] or is_sharper or shows_same_view(found, before) else None
+    return found if _may_stand(found, before, begins_dissolving) else None
+
+
+def _settled_places(
+    before: FrameAnalysis, times_s: Sequence[float], signatures: Sequence[npt.NDArray[np.uint8]], *, dissolves: bool
+) -> tuple[list[int], bool]:
+    """Return the places of the frames behind one that are long enough behind it, in its shot and not dissolving; and whether that one is.
+
+    Args:
+        dissolves: the one before them lies in a dissolve.
+    """
+    if not signatures:
+        return [], False
+    steps_dissolve, cuts = _changes(np.stack([before.signature, *signatures]))
+    steps_dissolve[0] |= dissolves
+    if steps_dissolve[0]:  # its own steps may be as large as a cut, and the last is marked by the one before
+        cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
+    end = int(cuts.argmax()) if cuts.any() else len(signatures)
+    late = (place for place in range(end) if times_s[place] - before.time_s > SETTLED_AFTER_S)
+    return [place for place in late if not steps_dissolve[place : place + 2].any()], bool(steps_dissolve[0])
+
+
+def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool) -> bool:
+    """Return whether a frame may stand for the one before it: that dissolves, or is softer, or both show the same view."""
+    return dissolves or is_soft(before.measured.quality, found.measured.quality.sharpness) or shows_same_view(found, before)
 
 
 def _changes(signatures: npt.NDArray[np.uint8]) -> tuple[Flags, Flags]:

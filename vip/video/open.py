@@ -7,7 +7,7 @@ from fractions import Fraction
 from types import TracebackType
 from typing import Protocol
 
-from vip.protocols import PictureKeeper
+from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.reader import Video
 from vip.video.source import FileSource, PicturesSource, Source
@@ -55,11 +55,13 @@ class Reader(Protocol):
         *,
         longest_side_px: int,
         keeper: PictureKeeper | None = None,
+        glance: Glance | None = None,
     ) -> Iterator[Frame]:
         """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first.
 
         Args:
             windows: in time order; they share no PTS.
+            glance: may be given each frame that is decoded on the way, very small, and its rating.
         """
 
     def effort(self, pts: int) -> int:

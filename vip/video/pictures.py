@@ -12,7 +12,7 @@ from types import TracebackType
 import numpy as np
 
 from vip.errors import InputError
-from vip.protocols import PictureKeeper
+from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS, in_time_order
 from vip.video.pillow import ROTATIONS, best_of_each, open_picture, orientation_of, shown, shown_size, taken_ms_of
@@ -130,6 +130,7 @@ class Pictures:
         *,
         longest_side_px: int,
         keeper: PictureKeeper | None = None,
+        glance: Glance | None = None,
     ) -> Iterator[Frame]:
         """Return of each window of times the picture that is rated highest by its lightness, in time order; of equal ones the first."""
         return best_of_each((self.frames(window, longest_side_px=longest_side_px) for window in windows), rate)

@@ -30,7 +30,7 @@ from av.video.stream import VideoStream
 
 from vip.errors import InputError
 from vip.pixels import Turn, degrees_of, shown_size, to_grey, to_image, turn_of
-from vip.protocols import PictureKeeper
+from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
 from vip.video.demuxer import OpenFile
@@ -50,6 +50,7 @@ if TYPE_CHECKING:
 MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged comes out only behind them
 # FFmpeg's decoders of these ignore skip_frame; dav1d reads it once, when it is opened, and then leaves frames out for good
 PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})
+GLANCE_SIDE_PX = 64  # enough to tell a dissolve
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -266,6 +267,7 @@ class Video(OpenFile):
         *,
         longest_side_px: int,
         keeper: PictureKeeper | None = None,
+        glance: Glance | None = None,
     ) -> Iterator[Frame]:
         """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first."""
         self._check_decoder()
@@ -277,6 +279,9 @@ class Video(OpenFile):
                 yield from self._convert(best, longest_side_px, keeper)
                 best, highest = None, -math.inf
             rating = self._rate(frame, rate, longest_side_px)
+            if glance is not None:
+                for small in self._convert(frame, GLANCE_SIDE_PX, None):
+                    glance(small, rating)
             if rating > highest:
                 best, number, highest = frame, window_of[cast(int, frame.pts)], rating
         if best is not None:
