@@ -30,6 +30,7 @@ from vip.extraction.settled import (
     Settled,
     _changes,
     _frames_of_each,
+    _next_dissolve,
     _pts_behind,
     _pts_just_behind,
     _settled,
@@ -247,6 +248,32 @@ def test_of_another_view_nothing_is_taken_unless_it_dissolves_into_that_or_is_fa
     for found in (chosen(show, sharpness=1.0), chosen(show, dissolves=True)):
         assert found is not None
         assert found > SETTLED_AFTER_S
+
+
+@pytest.mark.parametrize("fade_s", [0.3, 0.4])
+@pytest.mark.parametrize("dissolves", [False, True])
+def test_the_next_dissolve_ends_the_search(fade_s: float, dissolves: bool) -> None:
+    """The shot behind it is sharper."""
+
+    def show(second: float) -> Image:
+        return mixed((second - 0.6) / fade_s, with_sharpest(SCENES[2], second, 1.3), with_sharpest(blurred(SCENES[0], 1.0), second, 0.5))
+
+    assert chosen(show, dissolves=dissolves) == 0.5
+
+
+@pytest.mark.parametrize("steps", [2, 3, 6])
+def test_where_all_steps_dissolve_there_is_no_next_dissolve(steps: int) -> None:
+    frames = list(signatures(lambda number: mixed(number / 20, SCENES[1], SCENES[0]), steps))
+    assert _next_dissolve(frames, np.ones(steps, bool)) == steps
+    assert _next_dissolve(frames, np.zeros(steps, bool)) == steps
+
+
+def test_a_slow_pan_whose_steps_look_like_a_dissolve_does_not_end_the_search() -> None:
+    dissolving = np.array([False, False, True, True, True, False])
+    still, other = signature_of(SCENES[0]), signature_of(SCENES[1])
+    assert _next_dissolve([still] * 6, dissolving) == 6
+    assert _next_dissolve([still] * 4 + [other] * 2, dissolving) == 2
+    assert _next_dissolve([still] * 4 + [other] * 2, dissolving & [1, 1, 1, 0, 0, 0]) == 6, "one step alone is none"
 
 
 def test_the_end_of_a_dissolve_that_is_over_within_a_tenth_of_a_second_is_no_cut() -> None:

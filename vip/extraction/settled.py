@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import groupby
 from typing import NamedTuple
 
 import numpy as np
@@ -228,6 +229,8 @@ def _settled_places(
 ) -> tuple[list[int], bool]:
     """Return the places of the frames behind one that are long enough behind it, in its shot and not dissolving; and whether that one is.
 
+    The shot ends at a cut, or at the next dissolve.
+
     Args:
         dissolves: the one before them lies in a dissolve.
     """
@@ -237,9 +240,24 @@ def _settled_places(
     steps_dissolve[0] |= dissolves
     if steps_dissolve[0]:  # its own steps may be as large as a cut, and the last is marked by the one before
         cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
-    end = int(cuts.argmax()) if cuts.any() else len(signatures)
+    end = min(int(cuts.argmax()) if cuts.any() else len(signatures), _next_dissolve(signatures, steps_dissolve))
     late = (place for place in range(end) if times_s[place] - before.time_s > SETTLED_AFTER_S)
     return [place for place in late if not steps_dissolve[place : place + 2].any()], bool(steps_dissolve[0])
+
+
+def _next_dissolve(signatures: Sequence[npt.NDArray[np.uint8]], steps_dissolve: Flags) -> int:
+    """Return the place of the first of two steps or more that dissolve into another picture, behind one that does not dissolve.
+
+    The number of pictures where there is none: a slow pan, whose steps are parallel too, changes less.
+    """
+    own = len(steps_dissolve) if steps_dissolve.all() else int(steps_dissolve.argmin())  # of the dissolve that the first picture lies in
+    for dissolving, steps in groupby(range(own, len(steps_dissolve)), key=lambda place: bool(steps_dissolve[place])):
+        first, *others = steps
+        if dissolving and others:
+            before, behind = (signatures[place].astype(np.float32) for place in (first - 1, min(others[-1] + 1, len(signatures) - 1)))
+            if float(np.abs(behind - before).mean()) > CUT_LEVELS:
+                return first
+    return len(signatures)
 
 
 def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool) -> bool:
