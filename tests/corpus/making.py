@@ -75,6 +75,14 @@ def clip_from_run(folder: Path, key: str = "abc", **changed: Any) -> VideoSample
     return replace(found, video=found.video.model_copy(update={"backends": {"embedder": "classic", "detector": "opencv"}}))
 
 
+def with_text(found: VideoSample) -> VideoSample:
+    """The clip with a line that was read in its first picture."""
+    first = found.frames[0]
+    line = TextLine(text="Exit", score=1.0, box_xyxy=(0.0, 0.0, 0.5, 0.5))
+    read = KeyframeText(keyframe_id=first.keyframe.id, picture_sha256="0", reader="a reader", lines=(line,))
+    return replace(found, frames=(replace(first, text=read), *found.frames[1:]))
+
+
 # ---------------------------------------------------------------- anything
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)

@@ -12,7 +12,7 @@ from typing import Literal
 import pytest
 from hypothesis import given
 
-from tests.corpus.making import clip_from_run, sample, samples
+from tests.corpus.making import clip_from_run, sample, samples, with_text
 from tests.report.runs import make_pictures
 from tests.test_store import fail_with
 from vip.dataset.parts import add, add_descriptions, is_whole, members, pack, read_part, unpack
@@ -99,6 +99,17 @@ def test_why_a_keyframe_has_no_description_gets_into_the_part(tmp_path: Path) ->
     assert [row.keyframe_id for row in run.descriptions] == ["abc:0001", "abc:0002"]
     add_descriptions(tmp_path / "a.tar", run)
     assert read_part(tmp_path / "a.tar") == clip_from_run(tmp_path, failed=1)
+
+
+def test_an_unpacked_part_has_the_text_of_its_pictures_and_the_subtitles_that_were_asked_for(tmp_path: Path) -> None:
+    vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\nHello"
+    found = with_text(sample(subtitles={"en": vtt}, settings={"words": ["subtitles"]}))
+    pack(tmp_path / "a.tar", found)
+    run = unpack(tmp_path / "a.tar", tmp_path / "work")
+    assert run.texts == [found.frames[0].text]
+    assert [(one.start_s, one.end_s, one.text) for one in run.words] == [(1.0, 2.0, "Hello")]
+    pack(tmp_path / "b.tar", sample(subtitles={"en": vtt}))
+    assert unpack(tmp_path / "b.tar", tmp_path / "unasked").words == []
 
 
 def test_pictures_that_come_from_no_video_are_unpacked_without_a_manifest(tmp_path: Path) -> None:

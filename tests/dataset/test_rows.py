@@ -12,14 +12,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.captioning.keyframes import run_folder
-from tests.corpus.making import clip_from_run, sample
+from tests.corpus.making import clip_from_run, sample, with_text
 from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.dataset.items import DownloadedVideo, ListItem
 from vip.dataset.rows import VideoRow, VideoSample, sample_of, with_key
 from vip.dataset.sanitize import is_plain_name, json_value, safe_key, without_secrets
 from vip.errors import InputError, StoreError
-from vip.records import Failure
+from vip.records import Failure, SpokenWords
 from vip.store import load_run
 
 ADDRESS = "https://user:pass/word@host.test/film.mp4?token=secret#part"
@@ -140,6 +140,15 @@ def test_no_login_and_no_query_of_an_address_gets_into_a_clip(tmp_path: Path) ->
     assert found.video.info["n"] is None
 
 
+def test_words_of_the_run_stand_where_the_host_has_no_subtitles(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    store.write_rows(run.folder / store.WORDS, [SpokenWords(start_s=0, end_s=1, text="of the run", origin="x")])
+    (tmp_path / "en.vtt").write_text("of the host")
+    of_host = DownloadedVideo(tmp_path, subtitles={"en": tmp_path / "en.vtt"})
+    assert sample_of(load_run(run.folder), fetched=of_host).video.subtitles == {"en": "of the host"}
+    assert ["of the run" in text for text in sample_of(load_run(run.folder)).video.subtitles.values()] == [True]
+
+
 def test_the_query_that_names_a_video_of_youtube_stays(tmp_path: Path) -> None:
     info = {"webpage_url": "https://www.youtube.com/watch?v=dQw4w9WgXcQ"}
     youtube = item(key="dQw4w9WgXcQ", kind="youtube", source="dQw4w9WgXcQ")
@@ -226,9 +235,9 @@ def test_a_clip_holds_what_belongs_together_or_is_refused() -> None:
 
 
 def test_a_clip_under_another_key_is_the_same_but_for_ids(tmp_path: Path) -> None:
-    found = clip_from_run(tmp_path, "one", failed=1)
+    found = with_text(clip_from_run(tmp_path, "one", failed=1))
     assert with_key(with_key(found, "two"), "one") == found != with_key(found, "two")
-    assert "one:" not in repr([(frame.keyframe, frame.description, frame.failure) for frame in with_key(found, "two").frames])
+    assert "one:" not in repr([(frame.keyframe, frame.description, frame.failure, frame.text) for frame in with_key(found, "two").frames])
 
 
 def test_frames_are_the_same_only_where_all_of_them_is(tmp_path: Path) -> None:

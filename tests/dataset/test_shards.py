@@ -250,6 +250,12 @@ def test_each_problem_is_told_once(tmp_path: Path, damaged: tuple[int, ...]) -> 
     assert len(list(verify(str(tmp_path)))) == len(damaged)
 
 
+def test_shards_are_read_by_number_also_where_it_has_more_digits(tmp_path: Path) -> None:
+    for number in (100_000, 99_999):
+        write_shard(str(tmp_path), number, [sample(f"v{number}")], "webdataset")
+    assert told(tmp_path) == ([99_999, 100_000], [])
+
+
 def test_where_nothing_was_written_there_are_no_shards(tmp_path: Path) -> None:
     assert told(tmp_path / "none") == ([], [])
     assert list(read_shards("memory://none")) == []

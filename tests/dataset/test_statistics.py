@@ -58,6 +58,12 @@ def test_each_value_is_in_one_bin_or_unknown(values: list[float | None]) -> None
     assert histogram.counts == [sum(v < 1 for v in finite), sum(1 <= v < 10 for v in finite), sum(v >= 10 for v in finite)]
 
 
+def test_bins_of_two_shards_are_added_up() -> None:
+    one, other = Histogram((0.0, 1.0), [1, 2], total=3.5, unknown=4), Histogram((0.0, 1.0), [10, 20], total=30.0, unknown=40)
+    one.merge(other)
+    assert one == Histogram((0.0, 1.0), [11, 22], total=33.5, unknown=44)
+
+
 @given(st.lists(st.text(max_size=3)), st.integers(1, 5))
 def test_names_that_are_too_many_are_counted_together(names: list[str], most: int) -> None:
     with pytest.MonkeyPatch.context() as patch:
@@ -150,7 +156,9 @@ def test_notes_that_differ_in_numbers_count_together_and_topics_are_no_settings(
     assert "captions.topic" not in videos.made
 
 
-@pytest.mark.parametrize(("size", "lines"), [((1280, 720), "720p"), ((720, 1280), "720p"), ((1280, 534), "720p"), ((640, 480), "480p")])
+@pytest.mark.parametrize(
+    ("size", "lines"), [((1920, 1080), "1080p"), ((1280, 720), "720p"), ((720, 1280), "720p"), ((1280, 534), "720p"), ((640, 480), "480p")]
+)
 def test_the_class_of_a_picture_is_that_of_the_screen_it_fills(size: tuple[int, int], lines: str) -> None:
     from vip.corpus.card.histograms import CLASSES
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 
@@ -12,6 +13,7 @@ import pytest
 
 from tests.corpus.making import sample
 from tests.corpus.s3 import BLOCK_BYTES, BUCKET, S3, SECRET
+from tests.test_store import fail_with
 from vip.dataset import storage
 from vip.dataset.shard_names import FOLDER
 from vip.dataset.shards import Format, read_samples, read_shards, verify, write_shard
@@ -131,6 +133,12 @@ def test_credentials_in_an_address_are_not_shown(scheme: str, login: str) -> Non
     assert f"{scheme}://localhost:1/out" in str(caught.value)
 
 
+def test_a_login_that_a_library_repeats_is_not_shown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(storage, "_file_system", lambda address: fail_with(OSError(f"530 me:{SECRET} cannot log in")))
+    with pytest.raises(StoreError, match=r"ftp://localhost/out cannot be read: 530 \*\*\* cannot log in\."):
+        storage.sizes_in(f"ftp://me:{SECRET}@localhost/out")
+
+
 def test_what_others_wrote_in_the_meantime_is_seen(s3: S3) -> None:
     import boto3
 
@@ -139,16 +147,32 @@ def test_what_others_wrote_in_the_meantime_is_seen(s3: S3) -> None:
     client = boto3.client("s3", endpoint_url=s3.address)
     client.put_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00001.parquet", Body=b"x")
     assert sorted(storage.sizes_in(OUT, FOLDER)) == ["00000.json", "00000.parquet", "00001.parquet"]
-    before = storage.size_of(OUT, FOLDER, "00001.parquet"), storage.state_of(OUT, FOLDER, "00001.parquet"), storage.is_empty(f"{OUT}/new")
-    client.put_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00001.parquet", Body=b"xy")
-    client.put_object(Bucket=BUCKET, Key="out/new/file", Body=b"x")
-    after = storage.size_of(OUT, FOLDER, "00001.parquet"), storage.state_of(OUT, FOLDER, "00001.parquet"), storage.is_empty(f"{OUT}/new")
-    assert (before[::2], after[::2]) == ((1, True), (2, False))
-    assert before[1] != after[1]
     for suffix in ("parquet", "json"):
         client.delete_object(Bucket=BUCKET, Key=f"out/{FOLDER}/00000.{suffix}")
     client.close()
     assert list(read_shards(OUT)) == []
+
+
+def test_no_question_is_answered_from_an_old_listing(s3: S3) -> None:
+    import boto3
+
+    client = boto3.client("s3", endpoint_url=s3.address)
+    questions: list[tuple[str, Callable[[], object]]] = [
+        (OUT, lambda: storage.size_of(OUT, "a")),
+        (OUT, lambda: storage.state_of(OUT, "b")),  # of the same size afterwards
+        (f"{OUT}/new", lambda: storage.is_empty(f"{OUT}/new")),
+        (OUT, lambda: storage.sizes_in(OUT)["a"]),
+    ]
+    for folder, ask in questions:
+        for name in ("a", "b", "new/c"):
+            client.put_object(Bucket=BUCKET, Key=f"out/{name}", Body=b"x")
+        before = ask()
+        storage.sizes_in(folder)  # the library keeps the listing
+        client.put_object(Bucket=BUCKET, Key="out/a", Body=b"xy")
+        client.put_object(Bucket=BUCKET, Key="out/b", Body=b"z")
+        client.delete_object(Bucket=BUCKET, Key="out/new/c")
+        assert ask() != before
+    client.close()
 
 
 # ---------------------------------------------------------------- this machine

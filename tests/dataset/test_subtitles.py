@@ -9,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip.dataset.items import DownloadedVideo
-from vip.dataset.subtitles import MOST_BYTES, choose_subtitles, read_subtitles, words_around
+from vip.dataset.subtitles import MOST_BYTES, choose_subtitles, read_subtitles, spoken_words, webvtt, words_around
 from vip.errors import StoreError
+from vip.records import SpokenWords
 
 VTT = """WEBVTT
 Kind: captions
@@ -81,3 +82,14 @@ def test_what_is_said_again_later_is_heard_again() -> None:
 
 def test_of_two_kinds_of_a_language_the_plain_one_is_chosen() -> None:
     assert choose_subtitles({"en-GB": "british", "en": "plain"}, "en-US") == "plain"
+
+
+def test_speech_that_a_program_wrote_down_is_the_last_choice() -> None:
+    heard, read = "en-x-transcribed", "ja"
+    assert choose_subtitles({heard: "heard", read: "read"}, "en") == "read"
+    assert choose_subtitles({heard: "heard"}, "fr") == "heard"
+
+
+def test_words_come_back_from_a_file_as_they_were() -> None:
+    words = [SpokenWords(start_s=3661.25, end_s=3662.0, text="if a <b> & c --> d", origin="x")]
+    assert [(one.start_s, one.end_s, one.text) for one in spoken_words(webvtt(words), "x")] == [(3661.25, 3662.0, "if a <b> & c --> d")]
