@@ -375,6 +375,16 @@ def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -
     assert not outside.is_symlink()
 
 
+def test_a_path_lies_in_a_folder_only_where_no_link_is_on_the_way(folder: Path, outside: Path) -> None:
+    (folder / "link").symlink_to(outside)
+    (outside.parent / "name").symlink_to(folder)
+    inside = (folder, folder / "a", folder / "deep" / "a")
+    assert all(files.lies_in(path, folder) for path in inside)
+    assert all(files.lies_in(path, outside.parent / "name") for path in (*inside, outside.parent / "name" / "a"))
+    for path in (outside, outside / "secret", folder.parent, folder / "link", folder / "link" / "secret", folder / ".." / "outside"):
+        assert not files.lies_in(path, folder), path
+
+
 def test_a_folder_for_a_library_holds_files_alone(folder: Path, outside: Path) -> None:
     (folder / "deep").mkdir()
     (folder / "deep" / "file").write_bytes(b"12345")

@@ -25,7 +25,7 @@ from hypothesis import strategies as st
 import vip
 from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
-from vip import store
+from vip import locks, store, user_state
 from vip.errors import InputError, StoreError
 from vip.records import Description, Embeddings, Failure, Famous, Keyframe, Quality
 from vip.store import Run
@@ -333,6 +333,13 @@ def test_a_folder_of_frames_that_are_being_decoded_is_no_matter_where_one_is_cle
     assert (tmp_path / store.DECODED).is_dir()
 
 
+def test_clearing_a_folder_leaves_its_lock_held(tmp_path: Path) -> None:
+    with store.in_use(tmp_path):
+        assert (tmp_path / locks.NAME).exists()
+        store.clear(tmp_path)
+        assert (tmp_path / locks.NAME).exists()
+
+
 def test_clearing_deletes_what_vip_wrote_and_nothing_else(tmp_path: Path) -> None:
     mine = [
         "notes.txt",
@@ -603,6 +610,34 @@ def test_a_journal_counts_before_what_was_described_earlier_and_is_read_again_on
     assert [row.keyframe_id for row in Run(folder).descriptions] == ["a:0000", "a:0001", "a:0002"]
     (folder / "descriptions.partial.jsonl").unlink()
     assert [row.keyframe_id for row in run.each_description()] == ["a:0001", "a:0000"], "as they lie"
+
+
+def test_a_description_that_is_cut_off_in_the_finished_file_is_damage_and_not_one_less(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 2)
+    store.write_rows(folder / "descriptions.jsonl", [described(0, "whole"), described(1, "cut off")])
+    data = (folder / "descriptions.jsonl").read_bytes()
+    (folder / "descriptions.jsonl").write_bytes(data[:-20])
+    with pytest.raises(StoreError, match=r"descriptions\.jsonl, line 2: damaged"):
+        _ = Run(folder).descriptions
+
+
+def test_a_run_that_was_killed_before_its_end_is_not_opened(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 1)
+    assert len(store.load_run(folder).keyframes) == 1
+    made = Run(folder).manifest
+    assert made
+    store.write_json(folder / store.MANIFEST, made.model_copy(update={"seconds": {}}))
+    with pytest.raises(InputError, match=r"holds an unfinished extraction\. Run the same"):
+        store.load_run(folder)
+
+
+def test_a_run_that_the_user_trusts_is_as_one_of_this_machine(tmp_path: Path) -> None:
+    made = Run(run_folder(tmp_path / "a.vip", 1)).manifest
+    assert made
+    assert not store.is_own(made)
+    assert store.is_own(store.sign(made))
+    user_state.remember("runs", made.origin)
+    assert store.is_own(made)
 
 
 def described(number: int, caption: str) -> Description:

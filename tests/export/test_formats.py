@@ -68,7 +68,7 @@ def test_a_caption_lasts_until_the_next_keyframe() -> None:
 
 
 def test_without_a_length_the_last_caption_is_shown_for_a_while() -> None:
-    for length in (None, 3.0):
+    for length in (None, 3.0, 6.0):
         assert cues_of(sample(duration_s=length))[-1][0] == "00:00:06.000 --> 00:00:11.000"
 
 

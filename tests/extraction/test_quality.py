@@ -434,8 +434,11 @@ def mean(before: Image, after: Image, share: float) -> Image:
     return np.asarray(cv2.addWeighted(after, share, before, 1 - share, 0), np.uint8)
 
 
-@pytest.mark.parametrize("bar", [np.s_[:40], np.s_[-40:], np.s_[:, :40], np.s_[:, -40:]])
-def test_the_edge_that_a_bar_makes_is_no_sharpness(bar: Any) -> None:
+@pytest.mark.parametrize(
+    ("bar", "edge"),
+    [(np.s_[:40], np.s_[40]), (np.s_[-40:], np.s_[-41]), (np.s_[:, :40], np.s_[:, 40]), (np.s_[:, -40:], np.s_[:, -41])],
+)
+def test_the_edge_that_a_bar_makes_is_no_sharpness(bar: Any, edge: Any) -> None:
     grey = np.full((360, 640, 3), 128, np.uint8)
-    grey[bar] = 0
+    grey[edge], grey[bar] = 64, 0
     assert measure(grey).quality.sharpness == 0

@@ -117,6 +117,14 @@ def test_rejected_claims_and_added_objects_are_counted_by_engine(tmp_path: Path)
     assert engine_rates(state)[0].hallucination.value == pytest.approx(1 / 5)  # type: ignore[union-attr]
 
 
+def test_a_list_that_is_marked_and_that_nobody_corrected_is_wrong_in_each_entry(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1))
+    state.record([action("k0", "verdict", "needs work"), action("k0", "wrong:objects", "wrong")])
+    assert engine_rates(state)[0].hallucination.value == pytest.approx(2 / 5)  # type: ignore[union-attr]
+    state.record([action("k0", "objects", "rope", before="rope\nball")])
+    assert engine_rates(state)[0].hallucination.value == pytest.approx(1 / 5)  # type: ignore[union-attr]
+
+
 def test_one_of_two_who_call_a_text_wrong_is_enough_but_not_one_of_three(tmp_path: Path) -> None:
     state = open_state(make_described(tmp_path / "a", 1))
     for who in ("Ann", "Bob"):

@@ -131,6 +131,14 @@ def test_verdicts_marks_and_comments_are_in_the_log_once(tmp_path: Path, state: 
     assert len(list(state.log.read())) == 4
 
 
+def test_thousands_of_answers_are_all_in_the_log_and_all_are_taken_back(tmp_path: Path, state: ReviewState) -> None:
+    rows = [answered(state, 0, f"S{number}", f"A{number}") for number in range(340)]  # three actions each
+    assert import_keyframe_results(state, [write_results(tmp_path / "r.csv", *rows)], PAPER).written == 1020
+    gone = write_results(tmp_path / "later.csv", *(row | {"AssignmentStatus": "Rejected"} for row in rows))
+    assert import_keyframe_results(state, [gone], PAPER).taken_back == 1020
+    assert state.said(state.index.items[0].id, "verdict") == {}
+
+
 def test_what_is_rejected_later_is_taken_back(tmp_path: Path, state: ReviewState) -> None:
     import_keyframe_results(state, [write_results(tmp_path / "r.csv", answered(state, 0, "S1"), answered(state, 1, "S2"))], PAPER)
     rejected = write_results(tmp_path / "later.csv", answered(state, 0, "S1", RejectionTime="Mon"), answered(state, 1, "S2"))

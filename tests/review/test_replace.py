@@ -39,6 +39,13 @@ def test_a_rollback_puts_back_what_nobody_has_changed_since_and_a_second_one_not
     assert roll_back(state, "none", reviewer="Ann", new_batch="more") == 0
 
 
+def test_a_text_that_somebody_changes_while_the_replacement_is_looked_at_stays_theirs(state: ReviewState) -> None:
+    changes = find_changes(state, ALL, "a dancer", "a juggler")
+    state.record([action("k1", "focus", "a singer", before="a dancer", by="Bob")])
+    assert apply_changes(state, changes, reviewer="Ann", batch="one") == 2
+    assert focus(state) == ["a juggler", "a singer", "a juggler"]
+
+
 def test_a_rollback_can_be_taken_back_too(state: ReviewState) -> None:
     replaced(state, "a dancer", "a juggler", "one")
     roll_back(state, "one", reviewer="Ann", new_batch="back")

@@ -47,6 +47,14 @@ def test_an_export_of_a_run_has_the_reviewed_texts(tmp_path: Path, is_in_a_folde
     assert (run / "descriptions.jsonl").read_bytes() == before
 
 
+def test_a_list_that_was_emptied_is_empty_in_an_export(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a.vip").folder
+    state = open_state(run)
+    state.record([action("k3", "objects", "", before="rope\nball")])
+    state.log.close()
+    assert [row["objects"] for row in exported(run, tmp_path / "out")] == [["rope", "ball"], [], ["rope", "ball"]]
+
+
 def test_the_time_of_a_review_is_that_of_its_last_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     run = make_run(tmp_path / "a.vip").folder
     times = iter(datetime(2026, 1, day, tzinfo=UTC) for day in (1, 2, 3))

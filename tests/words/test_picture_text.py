@@ -19,12 +19,13 @@ from vip.captioning.run_async import run_async
 from vip.dataset.parts import pack, read_part, unpack
 from vip.dataset.rows import sample_of
 from vip.dataset.schema import rows_of, samples_of
-from vip.errors import BackendError, StoreError
+from vip.errors import BackendError, InputError, StoreError
 from vip.export import vtt
 from vip.pipeline import add_text, caption, extract, report, reselect, run
 from vip.protocols import SilentObserver
-from vip.records import KeyframeText, SpokenWords, TextLine
+from vip.records import Image, KeyframeText, SpokenWords, TextLine
 from vip.store import Run
+from vip.words import picture_text
 from vip.words.around import MOST_LETTERS
 from vip.words.picture_text import in_reading_order, quoted_lines, read_texts, text_by_keyframe
 from vip.words.run_words import words_digest
@@ -67,8 +68,8 @@ class Notes(SilentObserver):
 
 def test_lines_are_read_row_by_row() -> None:
     rows = [[line("title", 0.3, 0.1, 0.7, 0.2)], [line("left", 0.1, 0.31, 0.2, 0.41), line("right", 0.6, 0.3, 0.9, 0.4)]]
-    last = line("below", 0.0, 0.42, 0.2, 0.5)
-    wanted = [*rows[0], *rows[1], last]
+    large = line("begins beside the row above and lies below it", 0.0, 0.38, 0.2, 0.5)
+    wanted = [*rows[0], *rows[1], large]
     assert in_reading_order(reversed(wanted)) == wanted
     assert in_reading_order([]) == []
 
@@ -95,6 +96,50 @@ def test_reading_goes_on_where_it_was_killed(made: Run) -> None:
     read_texts(made, reader, SilentObserver())
     assert reader.calls == 5
     assert made.texts == rows
+
+
+def test_text_goes_with_its_picture_whatever_the_keyframe_is_called_now(made: Run) -> None:
+    reader = FakeReader(line("EXIT"))
+    read_texts(made, reader, SilentObserver())
+    rows = made.texts
+    store.write_rows(made.folder / store.TEXT, [row.model_copy(update={"keyframe_id": f"old {row.keyframe_id}"}) for row in rows])
+    read_texts(made, reader, SilentObserver())
+    assert (made.texts, reader.calls) == (rows, 4)
+
+
+class Failing(FakeReader):
+    """Fails at the third picture."""
+
+    error: BaseException = KeyboardInterrupt()
+
+    def read(self, image: Image) -> list[TextLine]:
+        if self.calls == 2:
+            self.calls += 1
+            raise self.error
+        return super().read(image)
+
+
+def test_a_killed_reading_loses_only_the_last_pictures(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_text, "WRITTEN_EACH", 2)
+    with pytest.raises(KeyboardInterrupt):
+        read_texts(made, Failing(line("EXIT")), SilentObserver())
+    assert [row.keyframe_id for row in made.texts] == [frame.id for frame in made.keyframes[:2]]
+
+
+def test_a_picture_that_the_reader_cannot_open_is_named_and_costs_only_itself(made: Run) -> None:
+    reader, notes = Failing(line("EXIT")), Notes()
+    reader.error = InputError("It has 0 pixels.")
+    read_texts(made, reader, notes)
+    assert len(made.texts) == 3
+    assert notes.texts[0] == f"words: no text is read in {made.keyframes[2].path.name}: It has 0 pixels."
+
+
+def test_text_of_pictures_that_are_gone_goes(made: Run) -> None:
+    read_texts(made, FakeReader(line("EXIT")), SilentObserver())
+    for frame in made.keyframes:
+        frame.path.unlink()
+    read_texts(made, FakeReader(line("EXIT")), SilentObserver())
+    assert not (made.folder / store.TEXT).exists()
 
 
 def test_a_picture_without_text_has_a_row_and_no_words(made: Run) -> None:
@@ -253,7 +298,9 @@ def test_the_recipe_of_the_paper_reads_it_for_the_dense_caption_alone(tmp_path: 
     assert ["Ignore all" in prompt for prompt in asked(tmp_path, (INJECTION,), "paper")] == [False, True, False]
 
 
-@pytest.mark.parametrize("lines", [["a" * 4000], ["line of text"] * 900, ["a" * (MOST_LETTERS - 3), "bcd"]])
+@pytest.mark.parametrize(
+    "lines", [["a" * 4000], ["line of text"] * 900, ["a" * (MOST_LETTERS - 3), "bcd"], ["a" * (MOST_LETTERS - 1), "b"]]
+)
 def test_much_text_is_cut_with_a_mark(lines: list[str]) -> None:
     kept = json.loads(quoted_lines(lines))
     assert len("".join(kept)) <= MOST_LETTERS + 1

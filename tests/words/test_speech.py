@@ -6,6 +6,7 @@ import itertools
 import json
 import tracemalloc
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -165,8 +166,24 @@ def test_a_language_that_is_found_in_enough_speech_is_kept(tmp_path: Path, monke
     assert len(set(changing.languages)) > 1  # little is said in each window
     monkeypatch.setattr(speech_module, "LEAST_FOR_LANGUAGE_S", 1)
     kept = Changing()
-    spoken(video, tmp_path / "b.vip", kept)
+    made = spoken(video, tmp_path / "b.vip", kept)
     assert set(kept.languages) == {"l0"}
+    path = made.folder / store.SPEECH
+    store.write_rows(path, list(store.read_rows(path, TranscribedWindow))[:1])  # as a killed run leaves it
+    resumed = Changing(language="another")
+    resumed.languages.append("in the run before")
+    spoken(video, made.folder, resumed)
+    assert set(resumed.languages[1:]) == {"l0"}
+
+
+def test_a_segment_without_a_word_is_none(video: Path, tmp_path: Path) -> None:
+    class Breathing(FakeTranscriber):
+        def transcribe(self, samples, language):  # type: ignore[no-untyped-def]
+            for segment in super().transcribe(samples, language):
+                yield from (replace(segment, text=" \x1b "), segment)
+
+    made = spoken(video, tmp_path / "r.vip", Breathing())
+    assert [one.text for one in made.words] == ["tone 5", "tone 8"]
 
 
 def test_a_language_that_is_given_is_not_looked_for(video: Path, tmp_path: Path) -> None:
@@ -284,6 +301,11 @@ def test_a_video_without_sound_is_missed_before_any_work(tmp_path: Path, monkeyp
     notes = Notes()
     assert run(path, out=tmp_path / "r.vip", engine="offline", words="auto", observer=notes).words == []
     assert any("has no sound that can be decoded" in note for note in notes.texts)
+    made = Run(tmp_path / "r.vip")
+    store.write_rows(made.folder / store.WORDS, [SpokenWords(start_s=0, end_s=1, text="old", source="speech", origin="x")])
+    with pytest.raises(InputError, match="no sound"):
+        add_words(made, FileSource(path), "speech", speech=SpeechJob(FakeTranscriber()))
+    assert made.words == []
 
 
 def test_silence_has_no_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -62,6 +62,15 @@ def test_a_file_beside_the_video_gives_words_and_times(video: FileSource, suffix
     assert found.notes == ()
 
 
+def test_subtitles_whose_times_cannot_be_are_left_out_and_counted(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    video.path.with_suffix(".srt").touch()
+    cues = [TimedText(2.0, 1.0, "back"), TimedText(1.0, 1.0, "never"), TimedText(0.0, 1e12, "for ever"), TimedText(3.0, 4.0, "Bye")]
+    monkeypatch.setattr(subtitles, "read_text", lambda *_: iter(cues))
+    found = read_subtitles(video)
+    assert [one.text for one in found.words] == ["Bye"]
+    assert found.notes == ("talk.srt: 3 subtitles end before they begin: left out.",)
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
 def test_letters_survive_every_unicode(video: FileSource, encoding: str) -> None:
     video.path.with_suffix(".srt").write_bytes(SRT.replace("Bye", "Tschüß 再见").encode(encoding))
