@@ -82,6 +82,33 @@ def test_a_line_that_joins_is_progress_and_one_that_goes_is_not() -> None:
     assert not change(picture(3), with_insert(picture(3))).is_progress
 
 
+def test_a_person_in_plain_clothes_before_a_plain_wall_is_not_progress() -> None:
+    """Flat where letters are flat too, and partly as light as the wall: the background does not keep its colour."""
+    wall = np.full((360, 640, 3), (105, 100, 115), np.uint8)
+    wall[235:] = (125, 170, 152)
+    cv2.rectangle(wall, (470, 140), (630, 265), (30, 30, 70), -1)
+    shown = wall.copy()
+    for middle, axes, colour in (
+        ((275, 205), (26, 58), (186, 148, 214)),
+        ((244, 205), (6, 49), (186, 148, 214)),
+        ((306, 205), (6, 49), (186, 148, 214)),
+        ((275, 132), (16, 20), (120, 80, 55)),
+        ((263, 300), (9, 52), (70, 55, 5)),
+        ((287, 300), (9, 52), (70, 55, 5)),
+    ):
+        cv2.ellipse(shown, middle, axes, 0, 0, 360, colour, -1, cv2.LINE_AA)
+    assert is_another(wall, shown)
+    assert change(wall, shown).joined > 0.6, "most of what is new has a structure"
+
+
+@pytest.mark.parametrize("ink", [(200, 0, 0), (0, 0, 200), (0, 110, 0)])
+def test_lines_in_colour_that_join_are_progress(ink: tuple[int, int, int]) -> None:
+    before, now = (
+        np.asarray(255 - (255 - slide(*lines).astype(int)) * (255 - np.array(ink)) // 255, np.uint8) for lines in (LINES[:2], LINES)
+    )
+    assert change(before, now).is_progress
+
+
 def test_an_insert_on_an_empty_page_is_not_progress() -> None:
     assert is_another(slide(LINES[0]), with_insert(slide(LINES[0])))
 

@@ -59,6 +59,17 @@ def test_a_frame_at_which_nothing_moves_stands_for_its_picture_before_a_sharper_
     assert stands() == 1 - moving
 
 
+def test_a_frame_with_many_copies_stands_for_its_picture_before_a_sharper_one_in_which_somebody_comes_in() -> None:
+    view = picture(3)
+    coming = view.copy()
+    coming[120:300, 628:] = np.random.default_rng(0).integers(0, 255, (180, 12, 3))
+    left, found = pictures([view, view, view, coming])
+    assert len(left) == 2
+    assert list(found.number) == [0, 0]
+    (row,) = found.stand_for
+    assert left[row] != 3, "of the copies"
+
+
 def test_a_picture_is_shown_from_its_first_to_its_last_frame_blurred_and_pale_ones_too() -> None:
     frames = analyses([picture(5)] * 4)
 

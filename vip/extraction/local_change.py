@@ -34,7 +34,7 @@ LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page nu
 TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
 MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
-INK_LEAVES = 0.35  # share of the background that letters leave as it was; inserts and people cover it
+INK_LEAVES = 0.4  # share of the background that letters leave as it was in lightness and colour (0.45 to 0.69); people cover it (0.34)
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
@@ -102,7 +102,8 @@ class SmallPicture:
         self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
         self.mean = _window_mean(self.lightness)
         self.variance: Plane = np.maximum(_window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
-        self.chroma: Plane = _window_mean(np.ascontiguousarray(lab[..., 1:]))
+        self.colour: Plane = np.ascontiguousarray(lab[..., 1:])
+        self.chroma: Plane = _window_mean(self.colour)
 
     @cached_property
     def has_content(self) -> Mask:
@@ -139,6 +140,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     had, has = before.has_content, now.has_content
     joined = new & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
+    as_it_was &= (np.abs(now.colour - before.chroma) < SAME_CHROMA).all(axis=2)
     has_background = (had | has).mean() <= 1 - LEAST_BACKGROUND
     return LocalChange(
         share=max(float(lost.mean()), float(new.mean())),

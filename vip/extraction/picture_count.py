@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from vip.extraction.analyze import FrameAnalysis
@@ -13,6 +14,8 @@ from vip.extraction.pruners.algorithm1 import cosine
 from vip.extraction.scenes import representatives
 from vip.protocols import DistinctPictures
 from vip.records import Decision, Embeddings
+
+OFTEN = 2  # a frame with fewer copies than the usual one by more than this factor shows somebody who just comes or goes
 
 
 def count_pictures(
@@ -46,7 +49,9 @@ def count_pictures(
     stand_for = []
     for picture in found:
         fullest = None if picture.fullest is None else copy_of.get(good[picture.fullest], good[picture.fullest])
-        whole = sorted({copy_of.get(good[row], good[row]) for row in picture.whole})
+        copies_of = Counter(copy_of.get(good[row], good[row]) for row in picture.whole)
+        usual = max(copies_of.values())
+        whole = sorted(index for index, count in copies_of.items() if OFTEN * count >= usual)
         whole = [index for index in whole if frames[index].is_still] or whole
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
