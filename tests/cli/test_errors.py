@@ -126,7 +126,7 @@ USAGE = [
 INPUT = [
     ("extract missing.mp4", ["missing.mp4 does not exist"]),
     ("run missing.mp4", ["missing.mp4 does not exist"]),
-    (f"extract {'x' * 300}.mp4", ["xxx.mp4", "File name too long"]),
+    (f"extract {'x' * 300}.mp4", ["xxx.mp4 cannot be read: File name too long."]),
     ("extract no\xa0videos", ["is a folder without videos"]),
     ("extract text.mp4", ["text.mp4"]),
     ("extract sound.mp4", ["sound.mp4 holds no video stream, only audio"]),

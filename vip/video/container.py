@@ -62,8 +62,10 @@ def open_container(held: Local | Remote, *, which: int = 0) -> tuple[InputContai
                 opened.close()
         if isinstance(exc, PermissionError):
             raise InputError(f"{source} may not be read (permission denied).") from exc
-        if isinstance(exc, av.error.FFmpegError | OSError):
+        if isinstance(exc, av.error.FFmpegError):
             raise InputError(f"{source} is not a video that FFmpeg can read ({exc.strerror}). Is it damaged or incomplete?") from exc
+        if isinstance(exc, OSError):
+            raise InputError(f"{source} cannot be read: {exc.strerror}.") from exc
         raise
 
 
