@@ -6,8 +6,9 @@
     python benchmarks/mutants.py --again mutants-1.json       # after a kill, or once there are tests for the survivors
 
 For each mutant the tests run that should know: the file that mirrors the module, then those that import it, then the others of its
-room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are left out, and
-named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as Markdown.
+folder and of its room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are
+left out, and named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as
+Markdown.
 """
 
 from __future__ import annotations
@@ -109,11 +110,15 @@ class Run:
 
 
 def tests_of(root: Path, path: str) -> dict[str, int]:
-    """The files of tests for a module, with their turn: 0 its own, 1 those of its room that import it, 2 others that do, 3 its room's."""
+    """The files of tests for a module, with their turn.
+
+    0 its own, 1 those of its room that import it, 2 others that do, 3 those of its folder, 4 those of its room.
+    """
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     parent, _, name = module.rpartition(".")
     imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
-    own = f"tests/{Path(path).parent.relative_to('vip') / f'test_{Path(path).stem}.py'}"
+    folder = "tests" / Path(path).parent.relative_to("vip")
+    own = (folder / f"test_{Path(path).stem}.py").as_posix()
     room = "tests/" + "/".join(Path(path).parent.parts[1:2])
     turns = {}
     for file in sorted((root / "tests").rglob("test_*.py")):
@@ -124,7 +129,7 @@ def tests_of(root: Path, path: str) -> dict[str, int]:
         elif imports.search(file.read_text()):
             turns[shown] = 1 if is_near else 2
         elif is_near:
-            turns[shown] = 3
+            turns[shown] = 3 if Path(shown).parent == folder else 4
     return turns
 
 

@@ -73,13 +73,15 @@ def test_every_room_has_files() -> None:
     assert {mutations.room_of(path) for path in files_of(mutants.ROOT)} == set(ROOMS)
 
 
-def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_room() -> None:
+def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_folder_and_its_room() -> None:
     found = mutants.tests_of(mutants.ROOT, "vip/dataset/parts.py")
     assert found["tests/dataset/test_parts.py"] == 0
     assert found["tests/dataset/test_shards.py"] == 1
     assert found["tests/corpus/test_driver.py"] == 2
     assert found["tests/dataset/test_rows.py"] == 3
     assert "tests/extraction/pruners/test_algorithm1.py" not in found
+    found = mutants.tests_of(mutants.ROOT, "vip/corpus/card/notes.py")
+    assert (found["tests/corpus/card/test_write.py"], found["tests/corpus/test_driver.py"]) == (3, 4)
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
 
