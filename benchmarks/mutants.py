@@ -6,8 +6,9 @@
     python benchmarks/mutants.py --again mutants-1.json       # after a kill, or once there are tests for the survivors
 
 For each mutant the tests run that should know: the file that mirrors the module, then those that import it, then the others of its
-room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are left out, and
-named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as Markdown.
+folder and of its room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are
+left out, and named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as
+Markdown.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyprojec
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 HUNG_S = 150.0  # a file of tests that takes longer hangs; where its usual time is known,
 SLOWER, START_S = 4.0, 45.0  # so many times that, and so long more
-MOST_S = 120.0  # for a mutant: no file of tests is begun after that
+MOST_S = 120.0  # for a mutant: no file of tests is begun after that; what fails or hangs without the mutant as well does not count
 UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
 FAILURES = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
@@ -109,11 +110,15 @@ class Run:
 
 
 def tests_of(root: Path, path: str) -> dict[str, int]:
-    """The files of tests for a module, with their turn: 0 its own, 1 those of its room that import it, 2 others that do, 3 its room's."""
+    """The files of tests for a module, with their turn.
+
+    0 its own, 1 those of its room that import it, 2 others that do, 3 those of its folder, 4 those of its room.
+    """
     module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
     parent, _, name = module.rpartition(".")
     imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
-    own = f"tests/{Path(path).parent.relative_to('vip') / f'test_{Path(path).stem}.py'}"
+    folder = "tests" / Path(path).parent.relative_to("vip")
+    own = (folder / f"test_{Path(path).stem}.py").as_posix()
     room = "tests/" + "/".join(Path(path).parent.parts[1:2])
     turns = {}
     for file in sorted((root / "tests").rglob("test_*.py")):
@@ -124,7 +129,7 @@ def tests_of(root: Path, path: str) -> dict[str, int]:
         elif imports.search(file.read_text()):
             turns[shown] = 1 if is_near else 2
         elif is_near:
-            turns[shown] = 3
+            turns[shown] = 3 if Path(shown).parent == folder else 4
     return turns
 
 
@@ -212,9 +217,12 @@ def judge(mutant: Mutant, copy: Copy, known: Known) -> Result:
         if file in known.failing or time.monotonic() - start > MOST_S:
             continue
         result.files += 1
+        begun = time.monotonic()
         if outcome := _caught(mutant, copy, known, file):
             result.outcome, result.by = outcome, file
             break
+        if file in known.failing:
+            start += time.monotonic() - begun
     result.seconds = round(time.monotonic() - start, 1)
     return result
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import mutants
 import mutations
@@ -72,21 +73,23 @@ def test_every_room_has_files() -> None:
     assert {mutations.room_of(path) for path in files_of(mutants.ROOT)} == set(ROOMS)
 
 
-def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_room() -> None:
+def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_folder_and_its_room() -> None:
     found = mutants.tests_of(mutants.ROOT, "vip/dataset/parts.py")
     assert found["tests/dataset/test_parts.py"] == 0
     assert found["tests/dataset/test_shards.py"] == 1
     assert found["tests/corpus/test_driver.py"] == 2
     assert found["tests/dataset/test_rows.py"] == 3
     assert "tests/extraction/pruners/test_algorithm1.py" not in found
+    found = mutants.tests_of(mutants.ROOT, "vip/corpus/card/notes.py")
+    assert (found["tests/corpus/card/test_write.py"], found["tests/corpus/test_driver.py"]) == (3, 4)
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
 
 class Scripted(mutants.Copy):
     """A copy of nothing, whose tests end as they are told: file -> with the mutant, without it."""
 
-    def __init__(self, ends: dict[str, tuple[int | None, int]]) -> None:
-        self.folder, self.ends, self.inside, self.ran = mutants.ROOT, ends, False, []
+    def __init__(self, ends: dict[str, tuple[int | None, int | None]]) -> None:
+        self.folder, self.ends, self.inside, self.ran, self.now_s = mutants.ROOT, ends, False, [], 0.0
 
     def _put(self, path: str, source: str) -> None:
         self.inside = source == "after"
@@ -94,6 +97,7 @@ class Scripted(mutants.Copy):
     def test(self, test: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
         file = test.partition("::")[0]
         self.ran.append(file)
+        self.now_s += 100.0
         deselected = f"--deselect={file}::test_it" in options
         status = 0 if deselected else self.ends.get(file, (0, 0))[0 if self.inside else 1]
         return status, 1.0, [f"{file}::test_it"] if status == 1 else []
@@ -110,6 +114,17 @@ def test_what_fails_without_the_mutant_too_catches_nothing(end: tuple[int | None
     assert result.outcome == outcome
     assert copy.ran[0] == "tests/extraction/pruners/test_algorithm1.py"
     assert not copy.inside
+
+
+@pytest.mark.parametrize(("end", "files"), [((0, 0), 2), ((None, None), 3)])
+def test_no_file_is_begun_after_the_limit_and_one_that_hangs_without_the_mutant_takes_no_time(
+    end: tuple[int | None, int | None], files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copy = Scripted({"tests/extraction/pruners/test_algorithm1.py": end})
+    monkeypatch.setattr(mutants, "time", SimpleNamespace(monotonic=lambda: copy.now_s))
+    mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
+    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
+    assert (result.files, result.seconds) == (files, 200.0)
 
 
 def test_a_run_survives_a_file_and_tells_its_survivors(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Shards in Parquet that are damaged: an error of Python, whatever byte it is."""
+"""Shards in Parquet: all rows in groups of a bounded size, and damage is an error of Python, whatever byte it is."""
 
 from __future__ import annotations
 
@@ -8,8 +8,27 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from vip.dataset.parquet import open_parquet, read_parquet
+from tests.corpus.making import sample
+from vip.dataset.parquet import ParquetShard, open_parquet, read_parquet
+from vip.dataset.schema import rows_of
 from vip.untrusted import DAMAGE
+
+
+def test_a_group_that_is_full_is_written_and_the_rest_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    file, rows = io.BytesIO(), list(rows_of(one := sample("a")))
+    monkeypatch.setattr("vip.dataset.parquet.GROUP_BYTES", 3 * len(rows[0]["picture"]["bytes"]))  # two rows and their texts
+    shard = ParquetShard(file)
+    shard.add(one)
+    shard.close()
+    assert [row["keyframe_id"] for row in read_parquet(file)] == [row["keyframe_id"] for row in rows]
+    with open_parquet(file) as read:
+        assert [read.metadata.row_group(number).num_rows for number in range(read.num_row_groups)] == [2, 1]
+
+
+def test_a_shard_without_a_sample_has_no_group() -> None:
+    ParquetShard(file := io.BytesIO()).close()
+    with open_parquet(file) as read:
+        assert read.num_row_groups == 0
 
 
 def test_no_bit_of_the_footer_ends_the_process() -> None:

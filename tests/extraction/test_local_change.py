@@ -145,6 +145,13 @@ def test_equal_pictures_did_not_change_and_other_shapes_changed_all() -> None:
     assert local_change(one, other) == ALL_CHANGED
 
 
+@pytest.mark.parametrize(("colour", "share"), [((120, 122, 105), 0), ((134, 115, 129), 1)])
+def test_a_colour_that_is_ten_levels_off_in_cielab_is_another_one(colour: tuple[int, int, int], share: int) -> None:
+    """The first is 9 levels from grey, the second exactly 10."""
+    grey, coloured = (SmallPicture(np.full((90, 160, 3), of, np.uint8)) for of in (120, colour))
+    assert local_change(grey, coloured).share == share
+
+
 @pytest.mark.parametrize("shape", [(1, 160, 3), (9, 16, 3), (31, 31, 3), (90, 160, 3)])
 def test_pictures_of_any_size_are_compared(shape: tuple[int, int, int]) -> None:
     one, other = (SmallPicture(np.random.default_rng(seed).integers(0, 256, shape, np.uint8)) for seed in (1, 2))
