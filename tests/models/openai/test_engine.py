@@ -659,6 +659,15 @@ def test_a_key_of_another_shape_is_cut_out_too(monkeypatch: pytest.MonkeyPatch) 
     assert "myOwnToken" not in "".join(traceback.format_exception(error))
 
 
+def test_a_key_in_what_an_error_comes_from_is_cut_out_too() -> None:
+    first, second, last = OSError("sent myOwnToken.77"), ValueError("sent myOwnToken.77"), openai.OpenAIError("no")
+    second.__context__, last.__cause__ = first, second
+    translate(last, ServerIdentity("http://localhost/v1", "m", "myOwnToken.77", 1.0))
+    shown = "".join(traceback.format_exception(last))
+    assert "myOwnToken" not in shown
+    assert shown.count("sent [redacted]") == 2
+
+
 def test_a_key_that_the_server_echoes_is_nowhere_in_its_answer() -> None:
     engine = OpenAIEngine("tiny-vlm", base_url="http://anna:hunter22@localhost:9/v1")
     said = {"choices": [{"message": {"content": "a hunter22"}, "finish_reason": "stop"}], "model": "tiny hunter22\n"}
