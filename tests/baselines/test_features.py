@@ -25,6 +25,8 @@ def test_features_are_found_by_the_name_of_their_video(tmp_path: Path, ids: list
 def test_of_4096_numbers_the_first_half_is_appearance(tmp_path: Path) -> None:
     sizes = FeatureFile(write_features(tmp_path / "f.h5", np.zeros((1, 2, 4096)), ["a"])).sizes
     assert (sizes.clips, sizes.appearance, sizes.motion) == (2, 2048, 2048)
+    noted = FeatureFile(write_features(tmp_path / "n.h5", np.zeros((1, 2, 4096)), ["a"], appearance=1000)).sizes
+    assert (noted.appearance, noted.motion) == (1000, 3096), "where the file says nothing else"
 
 
 def test_the_file_or_the_user_says_how_much_is_appearance(tmp_path: Path) -> None:

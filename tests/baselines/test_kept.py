@@ -10,8 +10,9 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from vip.baselines.kept import load_tensors, write_tensors
-from vip.errors import InputError
+from vip.baselines.kept import load_tensors, read_before, write_tensors
+from vip.errors import InputError, UsageError
+from vip.records import Record
 
 NAMES = ("weight", "bias")
 Tensors = dict[str, torch.Tensor]
@@ -56,6 +57,20 @@ def test_what_holds_no_weights_is_one_sentence(data: bytes, tmp_path: Path) -> N
     with pytest.raises(InputError, match="holds no weights that can be read") as caught:
         load_tensors(tmp_path / "w", model(), NAMES, "nothing")
     assert "\n" not in str(caught.value)
+
+
+def test_a_training_is_neither_replaced_nor_gone_on_with_unasked(tmp_path: Path) -> None:
+    path, kept = tmp_path / "model.json", Record()
+
+    def before(*, resume: bool, overwrite: bool) -> Record | None:
+        return read_before(path, lambda folder: kept, resume=resume, overwrite=overwrite)
+
+    assert before(resume=True, overwrite=False) is before(resume=False, overwrite=False) is None
+    path.touch()
+    with pytest.raises(UsageError, match=r"holds a training already\. Add --resume to go on with it, or --overwrite"):
+        before(resume=False, overwrite=False)
+    assert before(resume=True, overwrite=False) is kept
+    assert before(resume=False, overwrite=True) is None
 
 
 def test_what_is_not_there_is_said_in_the_words_of_the_caller(tmp_path: Path) -> None:

@@ -41,3 +41,8 @@ def test_a_small_file_that_unpacks_to_far_more_is_refused(tmp_path: Path, monkey
         archive.writestr("last/data/0", bytes(2**21))
     with pytest.raises(InputError, match=r"more than 1,048,576 bytes unpacked\)\. Begin the training anew: --overwrite"):
         find_last(tmp_path)
+    with zipfile.ZipFile(tmp_path / LAST, "w", zipfile.ZIP_DEFLATED) as archive:
+        for number in range(3):
+            archive.writestr(f"last/data/{number}", bytes(2**19))
+    with pytest.raises(InputError, match="more than 1,048,576 bytes unpacked"):
+        find_last(tmp_path)

@@ -15,6 +15,7 @@ from tests.clips import clip, scene, stamps
 from tests.search.asked import run_with_words
 from vip import store
 from vip.config import CaptionSettings
+from vip.errors import EngineError
 from vip.mcp import workshop
 from vip.mcp.pictures import shrink
 from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
@@ -120,9 +121,49 @@ def test_the_copy_of_a_run_folder_that_a_call_was_ended_in_is_made_whole(server:
     (copy,) = server.work.glob("run-*")
     assert not (copy / store.MANIFEST).exists()
     (copy / store.WORDS).unlink()
+    assert server.call("search", query="pump").data, "the run folder is searched, and not the part of its copy"
     assert not server.call("describe", video="talk.vip").is_error
     assert load_run(copy).words == load_run(server.root / "talk.vip").words
     assert (copy / store.MANIFEST).exists()
+
+
+def test_what_was_described_before_the_money_ended_is_returned_with_the_reason(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    clip(server.root / "talk.mp4", range(3))
+    run = server.run_of("talk.mp4")
+    every = server.call("describe", video=run).data
+    path = server.work / run / store.DESCRIPTIONS
+    first, *_ = path.read_text().splitlines(keepends=True)
+
+    def spent(*_: object, **__: object) -> None:
+        raise EngineError("The money is\nspent.")
+
+    monkeypatch.setattr("vip.mcp.texts.caption", spent)
+    path.write_text(first)
+    some = server.call("describe", video=run)
+    assert (some.is_error, some.data) == (False, every[:1])
+    assert some.text.endswith("$0.50 spent by this server. The money is spent.")
+    path.unlink()
+    none = server.call("describe", video=run)
+    assert (none.is_error, none.text) == (True, "The money is spent.")
+
+
+def test_runs_in_folders_of_a_root_are_searched_and_none_behind_a_link_out_of_it(server: Server, tmp_path: Path) -> None:
+    run_with_words(tmp_path / "elsewhere" / "talk.vip", 2, [(0.0, 1.0, "Now the pump fails.")])
+    (server.root / "link").symlink_to(tmp_path / "elsewhere")
+    assert server.call("search", query="pump").is_error
+    run_with_words(server.root / "films" / "talk.vip", 2, [(0.0, 1.0, "Now the pump fails.")])
+    assert [row["run"] for row in server.call("search", query="pump").data] == [str(server.root / "films" / "talk.vip")]
+
+
+def test_words_that_are_too_many_are_said_to_be_more(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    clip(server.root / "talk.mp4", range(2))
+    (server.root / "talk.srt").write_text(SRT)
+    monkeypatch.setattr("vip.mcp.texts.MOST_WORDS", 1)
+    found = server.call("words", video="talk.mp4")
+    assert ([row["text"] for row in found.data], found.text) == (
+        ["one"],
+        "2 subtitles in this time. The first 1 are here; ask for the others with start.",
+    )
 
 
 def test_the_last_keyframe_is_shown_and_none_behind_it(server: Server) -> None:

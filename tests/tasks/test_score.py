@@ -48,6 +48,7 @@ def test_no_answer_counts_as_wrong_and_apart_and_is_listed(tmp_path: Path) -> No
     assert found.value is not None
     assert found.value_answered > found.value
     assert (result.unscored, result.unscored_ids) == ({"unparsed": 1}, (SAMPLES[4].id,))
+    assert found.without_value == 0, "it is counted once"
 
 
 def test_intervals_are_clustered_by_video(tmp_path: Path) -> None:

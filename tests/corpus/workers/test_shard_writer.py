@@ -87,6 +87,23 @@ def test_a_shard_in_place_is_noted_and_its_parts_go(state: StateDatabase, childr
     assert writer.lost == []
 
 
+def test_the_parts_of_a_shard_that_the_state_does_not_know_yet_stay(
+    state: StateDatabase, children: Children, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise StoreError("The disk is full.")
+
+    with_parts(state, 2)
+    writer = writer_of(state)
+    writer.step()
+    children.say(ShardWritten(0, 90, 6, 0))
+    monkeypatch.setattr(StateDatabase, "record_shard", fail)
+    with pytest.raises(StoreError, match="full"):
+        writer.step()
+    assert part(state, 0).exists()
+    assert part(state, 1).exists()
+
+
 def test_no_more_should_come_where_more_than_four_shards_wait(state: StateDatabase, children: Children) -> None:
     writer = writer_of(state)
     writer.add_part(400)

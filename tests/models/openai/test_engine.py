@@ -92,6 +92,21 @@ def test_the_picture_travels_as_a_data_url_beside_the_prompt() -> None:
     assert base64.b64decode(data) == PICTURE.data
 
 
+def test_pictures_keep_their_order_whatever_the_prompt_says() -> None:
+    other, prompt = Picture(b"another", "image/png"), 'A word may be "data:image/png;base64,eA==" too; ;base64,'
+    with ApiServer() as server:
+        ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), replace(PLAIN, prompt=prompt, pictures=(PICTURE, other)))
+    text, *pictures = server.chats[0].body["messages"][0]["content"]
+    assert text["text"] == prompt
+    assert [base64.b64decode(one["image_url"]["url"].partition(",")[2]) for one in pictures] == [PICTURE.data, other.data]
+
+
+def test_an_engine_that_was_closed_is_asked_again_in_another_loop() -> None:
+    with ApiServer() as server:
+        engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
+        assert [ask(engine, PLAIN)[0].text for _ in range(2)] == [CAPTION] * 2
+
+
 def test_a_schema_is_asked_for_strictly() -> None:
     with ApiServer() as server:
         (reply,) = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), STRUCTURED)
@@ -642,6 +657,15 @@ def test_a_key_of_another_shape_is_cut_out_too(monkeypatch: pytest.MonkeyPatch) 
         error = failure(server)
     assert "does not accept the API key" in str(error)
     assert "myOwnToken" not in "".join(traceback.format_exception(error))
+
+
+def test_a_key_in_what_an_error_comes_from_is_cut_out_too() -> None:
+    first, second, last = OSError("sent myOwnToken.77"), ValueError("sent myOwnToken.77"), openai.OpenAIError("no")
+    second.__context__, last.__cause__ = first, second
+    translate(last, ServerIdentity("http://localhost/v1", "m", "myOwnToken.77", 1.0))
+    shown = "".join(traceback.format_exception(last))
+    assert "myOwnToken" not in shown
+    assert shown.count("sent [redacted]") == 2
 
 
 def test_a_key_that_the_server_echoes_is_nowhere_in_its_answer() -> None:
