@@ -17,7 +17,7 @@ from vip.corpus.batch import batch
 from vip.corpus.settings import BatchConfig
 from vip.corpus.workers.embedder_process import EmbedderProcess
 from vip.errors import BackendError
-from vip.processes.supervisor import MOST_DEATHS, ChildDiedError, Requests, Supervisor, too_many_deaths
+from vip.processes.supervisor import KILLED, MOST_DEATHS, ChildDiedError, ChildProcess, Requests, Supervisor, too_many_deaths
 
 OFFLINE = CaptionSettings(engine="offline")
 
@@ -50,6 +50,14 @@ def test_a_model_that_does_not_fit_into_memory_is_said_too(monkeypatch: pytest.M
     with pytest.raises(BackendError, match=f"embeds pictures was ended by the system {MOST_DEATHS} times in a row"):
         embedding.start()
     embedding.close()
+
+
+def test_a_child_that_is_stopped_can_still_be_read_and_one_that_is_killed_leaves_nothing_open() -> None:
+    child = ChildProcess("vip.corpus.workers.shard_writer")
+    assert child.stop() == KILLED
+    assert not child.pipe.closed
+    assert child.kill() == KILLED
+    assert child.pipe.closed
 
 
 def test_a_process_that_ends_otherwise_is_a_bug_and_no_lack_of_memory() -> None:

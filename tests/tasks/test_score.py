@@ -263,6 +263,12 @@ def test_a_group_that_a_sample_names_twice_counts_it_once(tmp_path: Path) -> Non
     assert (group.n, group.value) == (2, 50.0)
 
 
+def test_three_groups_have_a_value_each_and_no_difference(tmp_path: Path) -> None:
+    three = [sample(name, name, groups={"type": (name,)}) for name in "abc"]
+    found = score(joined(tmp_path, three, [answer(one, "a") for one in three]), WordTask(), WordTask().metrics).result.metrics["word-share"]
+    assert (sorted(found.groups["type"]), found.contrasts) == (["a", "b", "c"], ())
+
+
 @pytest.mark.parametrize(
     ("facts", "label"),
     [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from vip.models.openai.server import is_of_environment
+from vip.models.openai.server import find_key, is_of_environment
 
 
 @pytest.mark.parametrize(
@@ -33,4 +33,6 @@ def test_a_key_is_for_one_scheme_host_and_port(
     variable: str, address: str, named: str, is_for_it: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv(variable, f"openai:model@{named}" if "ENGINE" in variable else f" {named} ")
+    monkeypatch.setenv("OPENAI_API_KEY", " sk-of-the-user ")
     assert is_of_environment(address) is is_for_it
+    assert find_key(None, address) == ("sk-of-the-user" if is_for_it else None)
