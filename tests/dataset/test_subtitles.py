@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from vip.dataset.items import DownloadedVideo
-from vip.dataset.subtitles import MOST_BYTES, choose_subtitles, read_subtitles, spoken_words, webvtt, words_around
+from vip.dataset.subtitles import MOST_BYTES, choose_subtitles, read_subtitles, spoken_words, subtitles_of, webvtt, words_around
 from vip.errors import StoreError
 from vip.records import SpokenWords
 
@@ -88,6 +88,15 @@ def test_speech_that_a_program_wrote_down_is_the_last_choice() -> None:
     heard, read = "en-x-transcribed", "ja"
     assert choose_subtitles({heard: "heard", read: "read"}, "en") == "read"
     assert choose_subtitles({heard: "heard"}, "fr") == "heard"
+
+
+def test_subtitles_and_speech_of_a_run_are_files_of_their_own_and_speech_has_its_language() -> None:
+    read = SpokenWords(start_s=0.0, end_s=1.0, text="written", origin="a.srt")
+    said = SpokenWords(start_s=2.0, end_s=3.0, text="spoken", source="speech", origin="whisper, tiny, de")
+    assert subtitles_of([said, read]) == {"und": webvtt([read]), "de-x-transcribed": webvtt([said])}
+    assert subtitles_of([read]) == {"und": webvtt([read])}
+    unknown = said.model_copy(update={"origin": "whisper, ?"})
+    assert subtitles_of([unknown]) == {"und-x-transcribed": webvtt([said])}
 
 
 def test_words_come_back_from_a_file_as_they_were() -> None:
