@@ -109,6 +109,30 @@ def test_lines_in_colour_that_join_are_progress(ink: tuple[int, int, int]) -> No
     assert change(before, now).is_progress
 
 
+def test_other_words_beside_the_same_photograph_are_another_picture() -> None:
+    """The photograph is most of what the page shows."""
+
+    def page(*lines: str) -> Image:
+        shown = slide(*lines)
+        shown[50:350, 330:630] = cv2.resize(picture(9), (300, 300), interpolation=cv2.INTER_AREA)
+        return shown
+
+    assert is_another(page("of all this", "and of that", "or not"), page("hardly any", "will be ill", "known"))
+    assert not is_another(page("of all this", "and of that"), noisy(page("of all this", "and of that"), 1))
+    assert change(page("of all this"), page("of all this", "and of that")).is_progress
+
+
+@pytest.mark.parametrize(("row", "counts"), [(350, False), (275, True)])
+def test_another_subtitle_below_the_same_photograph_is_the_same_picture(row: int, counts: bool) -> None:
+    def subtitled(line: str) -> Image:
+        shown = np.zeros((360, 640, 3), np.uint8)
+        shown[10:210, 80:560] = cv2.resize(picture(9), (480, 200), interpolation=cv2.INTER_AREA)
+        cv2.putText(shown, line, (60, row), cv2.FONT_HERSHEY_SIMPLEX, 0.9, (235, 235, 235), 2, cv2.LINE_AA)
+        return shown
+
+    assert is_another(subtitled(LINES[0]), subtitled(OTHERS[0])) == counts, "higher up it is no subtitle"
+
+
 def test_an_insert_on_an_empty_page_is_not_progress() -> None:
     assert is_another(slide(LINES[0]), with_insert(slide(LINES[0])))
 

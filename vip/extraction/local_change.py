@@ -29,6 +29,9 @@ CONTENT_VARIANCE = 100.0  # of a window that is no flat background
 ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
 SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam
 ANOTHER_CONTENT = 0.3  # share of the content that changed: a few words are much of a page with a few words
+BLOCK_PX = 19  # of 160: content so wide everywhere is a photograph, no line of text
+LEAST_LETTERS = 0.02  # share of the picture that is content beside photographs, from which on that is looked at alone
+SUBTITLES = 0.2  # of the height, where such letters do not count
 LEAST_BACKGROUND = 0.25  # share of the picture that is flat where content counts: seams of motion are much of a picture full of detail
 LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
 TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
@@ -40,7 +43,7 @@ LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
 NOTHING_LEFT = 0.95  # share of the picture that changed, from which on nothing is sought elsewhere
-SOLID = np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (SOLID_PX, SOLID_PX)), np.uint8)
+SOLID, BLOCK = (np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8) for side in (SOLID_PX, BLOCK_PX))
 
 Plane = npt.NDArray[np.float32]  # (H, W)
 Mask = npt.NDArray[np.bool_]  # (H, W)
@@ -55,7 +58,8 @@ class LocalChange:
     solid: float
     """Of the picture that changed in pieces that are nowhere thin."""
     content: float
-    """Of what is no flat background in either picture, the part that changed; 0 in pictures full of detail."""
+    """Of what is no flat background in either picture, the part that changed, or of the letters beside photographs; 0 in pictures full of
+    detail."""
     gone: float
     """Of the content of the earlier picture, the part that the later one does not show."""
     joined: float
@@ -145,7 +149,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     return LocalChange(
         share=max(float(lost.mean()), float(new.mean())),
         solid=max(_solid(lost), _solid(new)),
-        content=max(_share(lost, had | has), _share(new, had | has)) if has_background else 0.0,
+        content=max(_content_share(lost, had | has), _content_share(new, had | has)) if has_background else 0.0,
         gone=_share(lost, had),
         joined=_share(joined, new),
         background_left=_share(as_it_was, joined, empty=1.0),
@@ -176,6 +180,15 @@ def _moved_to(place: SmallPicture, picture: SmallPicture) -> SmallPicture:
 def _solid(mask: Mask) -> float:
     """Share of the picture in pieces of the mask that are nowhere thin."""
     return float(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean())
+
+
+def _content_share(of: Mask, content: Mask) -> float:
+    """Share of the content, or of the letters in no photograph or subtitle: slides with one picture and other words are other slides."""
+    _, pieces = cv2.connectedComponents(content.astype(np.uint8))
+    blocks = np.unique(pieces[cv2.morphologyEx(content.astype(np.uint8), cv2.MORPH_OPEN, BLOCK) > 0])
+    letters = content & ~np.isin(pieces, blocks)
+    letters[round((1 - SUBTITLES) * len(letters)) :] = False
+    return max(_share(of, content), _share(of, letters) if letters.mean() >= LEAST_LETTERS else 0.0)
 
 
 def _window_mean(plane: Plane) -> Plane:
