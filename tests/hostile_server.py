@@ -21,6 +21,7 @@ def http(body: bytes, status: str = "200 OK", **headers: str) -> bytes:
     lines = {
         "Content-Type": "application/json",
         "Content-Length": str(len(body)),
+        "Connection": "close",  # each gets one answer: a client that does not know may ask again where nobody listens any more
         **{name.replace("_", "-"): v for name, v in headers.items()},
     }
     return b"\r\n".join(
