@@ -276,6 +276,25 @@ def test_a_slow_pan_whose_steps_look_like_a_dissolve_does_not_end_the_search() -
     assert _next_dissolve([still] * 4 + [other] * 2, dissolving & [1, 1, 1, 0, 0, 0]) == 6, "one step alone is none"
 
 
+@pytest.mark.parametrize(("times_as_sharp", "is_found"), [(1.9, True), (2.1, False)])
+def test_a_frame_twice_as_sharp_as_the_settled_one_of_its_view_does_not_give_way(times_as_sharp: float, is_found: bool) -> None:
+    """What dissolves is softer: a camera that moves may change the picture as a dissolve does."""
+
+    def show(second: float) -> Image:
+        return with_sharpest(SCENES[0], second, 0.8)
+
+    sharpest = LOOKER(Frame(0, TIME_BASE, show(0.8))).measured.quality.sharpness
+    found = chosen(show, sharpness=times_as_sharp * sharpest, dissolves=True)
+    assert found == (0.8 if is_found else None)
+
+
+def test_a_frame_that_is_sharper_than_the_settled_one_of_another_view_gives_way() -> None:
+    def show(second: float) -> Image:
+        return mixed(0.4 + second / 0.1, SCENES[1], SCENES[0])
+
+    assert chosen(show, sharpness=1e6, dissolves=True) is not None
+
+
 def test_the_end_of_a_dissolve_that_is_over_within_a_tenth_of_a_second_is_no_cut() -> None:
     """One step as large as one: only the frames just behind the doubtful one tell what it is."""
 
