@@ -124,7 +124,7 @@ class _Comparison:
         one, other = (self.frames[run.last].signature.astype(np.int16) for run in (before, now))
         if float((np.abs(one - other).max(axis=2) > CELL_LEVELS).mean()) > OTHER_CELLS:
             return None
-        if before.is_built and self.change(now.last, before.last).is_progress:
+        if self.change(now.last, before.last).is_progress:
             return self.redundant  # as the other was before all lines had joined
         likeness = self._as_likeness(self.change(before.last, now.last), restless)
         return likeness if likeness > self.redundant else None

@@ -31,7 +31,7 @@ SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
 PARALLEL = 0.7  # cosine of two differences
-SHARP = 2.0  # times as sharp as the settled frame of its view: what dissolves is softer
+TIMES_SHARPER = 2.0  # than the settled frame of its view: what dissolves is softer
 MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled frame
 
 Flags = npt.NDArray[np.bool_]
@@ -264,7 +264,7 @@ def _next_dissolve(signatures: Sequence[npt.NDArray[np.uint8]], steps_dissolve: 
 def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool) -> bool:
     """Return whether a frame may stand for the one before it: that dissolves, or is softer, or both show the same view."""
     same_view = shows_same_view(found, before)
-    if same_view and before.measured.quality.sharpness >= SHARP * found.measured.quality.sharpness:
+    if same_view and before.measured.quality.sharpness >= TIMES_SHARPER * found.measured.quality.sharpness:
         return False
     return dissolves or same_view or is_soft(before.measured.quality, found.measured.quality.sharpness)
 
