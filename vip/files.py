@@ -215,8 +215,10 @@ def lies_in(path: Path, folder: Path) -> bool:
     """Return whether a path lies in a folder, or is it, and no link is on the way from the one to the other."""
     top = folder.resolve()
     for start in (folder.absolute(), top):
-        with suppress(ValueError, OSError, RuntimeError):  # no path, or links in a circle
-            return path.resolve() == top / path.absolute().relative_to(start)
+        with suppress(ValueError, OSError, RuntimeError):  # no path, or links in a circle before Python 3.13
+            found = path.resolve()
+            is_circle = any(part.is_symlink() for part in (found, *found.parents))
+            return not is_circle and found == top / path.absolute().relative_to(start)
     return False
 
 

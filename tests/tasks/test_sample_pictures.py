@@ -75,7 +75,7 @@ def test_a_run_beside_a_strangers_samples_is_shown(source: str, of_a_stranger: P
     assert PictureSources(Path("s.jsonl")).allows(str(of_a_stranger.parent / source))
 
 
-@pytest.mark.parametrize("source", ["link", "deep/link", "folder/a", "deep/../../mine/a", "../mine/a", "round", "no\0path"])
+@pytest.mark.parametrize("source", ["link", "deep/link", "folder/a", "deep/../../mine/a", "../mine/a", "round", "round/a", "no\0path"])
 def test_no_link_and_no_way_up_leads_a_strangers_samples_out_of_their_folder(
     source: str, made: list[Sample], of_a_stranger: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
