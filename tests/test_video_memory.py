@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import av
@@ -19,6 +20,7 @@ import vip.video.reader
 from tests.media import FRAMES, Clips, turn
 from vip.extraction.analyze import in_parallel
 from vip.video import Video
+from vip.video.frame_cache import FrameCache
 
 FEW = 8  # those that the decoder hands out together at its end, and the one whose display matrix was read
 
@@ -44,7 +46,14 @@ def path(request: pytest.FixtureRequest, clips: Clips, tmp_path: Path) -> Path:
     return tmp_path / "turned.mp4"
 
 
-def test_decoded_frames_are_let_go(path: Path) -> None:
+@pytest.mark.parametrize("kept", [0, 3])
+def test_decoded_frames_are_let_go_but_for_the_best_ones_that_there_is_room_for(
+    path: Path, kept: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Video(path) as video:
+        (frame,) = video._decode_frames([video.index.pts.min().item()])
+        monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, kept * sum(plane.buffer_size for plane in frame.planes)))
+        del frame
     before = alive()
     with Video(path) as video:
         shown = video.index.shown_pts.tolist()
@@ -54,7 +63,8 @@ def test_decoded_frames_are_let_go(path: Path) -> None:
             for place, _ in enumerate(frames):
                 most = max(most, alive() - before) if place % 8 == 7 else most
         video.info()
-    assert most <= FEW
+        assert sum(stamp in video._kept for stamp in shown) == kept
+    assert most <= FEW + kept
 
 
 def test_closed_readers_leave_nothing_behind(path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 from tests.media import FRAMES, RECIPES, Clips, linear, number_in
 from vip.records import Frame, Image
 from vip.video import Video
+from vip.video.frame_cache import FrameCache
 
 B_FRAMES = 4  # a decoder may need this many packets more before it shows a frame
 SAME_FOR_ALL = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -281,10 +283,29 @@ def test_a_keeper_gets_just_what_it_wants_at_full_size(
 
 
 @pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "h264.h264"])
-def test_a_keeper_gets_the_best_frames_alone(clips: Clips, truth: Callable[[str], dict[int, Image]], name: str) -> None:
+def test_a_keeper_gets_the_best_frames_alone_where_memory_has_no_room_for_them(
+    clips: Clips, truth: Callable[[str], dict[int, Image]], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
     with Video(clips(name).path) as video:
         shown = video.index.shown_pts.tolist()
         keeper = Keeper({*shown[10:]})
         frames = list(video.best_frames([shown[:10], shown[10:25], shown[25:]], rated_by_number, longest_side_px=64, keeper=keeper))
     assert [kept.pts for kept in keeper.kept] == [frame.pts for frame in frames[1:]]
     assert all(np.array_equal(kept.image, truth(name)[kept.pts]) for kept in keeper.kept)
+
+
+@pytest.mark.parametrize("name", ["h264.mp4", "one_gop.mp4", "vp9.webm", "h264.h264"])
+def test_the_best_frames_are_neither_decoded_again_nor_given_to_a_keeper(
+    clips: Clips, truth: Callable[[str], dict[int, Image]], name: str, given_packets: list[int | None]
+) -> None:
+    with Video(clips(name).path) as video:
+        shown = video.index.shown_pts.tolist()
+        windows, keeper = [shown[:10], shown[10:25], shown[25:]], Keeper({*shown})
+        best = [frame.pts for frame in video.best_frames(windows, rated_by_number, longest_side_px=64, keeper=keeper)]
+        given_packets.clear()
+        with video.reopen() as twin:
+            again = list(twin.frames(best))
+        assert given_packets == keeper.kept == []
+    assert [frame.pts for frame in again] == best
+    assert all(np.array_equal(frame.image, truth(name)[frame.pts]) for frame in again)

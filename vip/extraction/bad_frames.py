@@ -124,9 +124,11 @@ def _drop_faded(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision])
     for index in sorted(set(range(len(analyses))) - set(dropped), key=lambda index: analyses[index].measured.quality.contrast):
         for other in _neighbours(index, len(analyses), dropped):
             mine, its = analyses[index].measured.quality, analyses[other].measured.quality
+            if not much_paler(mine, its):
+                continue
             alike = correlation(analyses[index].signature, analyses[other].signature)
             is_near = abs(analyses[index].time_s - analyses[other].time_s) <= SHARPER_WITHIN_S
-            if much_paler(mine, its) and (same_shape(alike) or (is_near and rises_from_black(mine, its, alike))):
+            if same_shape(alike) or (is_near and rises_from_black(mine, its, alike)):
                 full = f"{timecode(analyses[other].time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"
                 dropped[index] = Decision(kept=False, rule="faded", reason=f"dropped: a pale copy of {full}", neighbours=(other,))
                 break

@@ -34,6 +34,7 @@ from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
 from vip.video.demuxer import OpenFile
+from vip.video.frame_cache import FrameCache
 from vip.video.index import read_index
 from vip.video.local import Local
 from vip.video.packets import PacketCache
@@ -84,7 +85,7 @@ class Video(OpenFile):
         self._damaged: set[int | None] = set()
         self._threads, self._which = threads, stream
         self._turns: dict[int, Turn] = {}
-        self._cached = PacketCache()
+        self._cached, self._kept = PacketCache(), FrameCache()
         self._abandoned = Event()
         self._held = held or _open_source(self.source)
         self._is_twin = held is not None
@@ -132,9 +133,10 @@ class Video(OpenFile):
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 
     def reopen(self, *, threads: int = 1) -> Video:
-        """Return the same file with a reader and a decoder of its own, sharing the index and the packets that are kept."""
+        """Return the same file with a reader and a decoder of its own, sharing the index and the packets and frames that are kept."""
         twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held)
-        twin._losses, twin._damaged, twin._turns, twin._cached = self._losses, self._damaged, self._turns, self._cached
+        twin._losses, twin._damaged, twin._turns = self._losses, self._damaged, self._turns
+        twin._cached, twin._kept = self._cached, self._kept
         return twin
 
     def close(self) -> None:
@@ -269,15 +271,19 @@ class Video(OpenFile):
         keeper: PictureKeeper | None = None,
         glance: Glance | None = None,
     ) -> Iterator[Frame]:
-        """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first."""
+        """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first.
+
+        These frames are kept in memory, and others as far as there is room: they are not decoded again.
+        """
         self._check_decoder()
         window_of = {pts: number for number, window in enumerate(windows) for pts in window}
         best: VideoFrame | None = None
         number, highest = -1, -math.inf
         for frame in self._decode_frames(sorted(window_of)):
             if best is not None and window_of[cast(int, frame.pts)] != number:
-                yield from self._convert(best, longest_side_px, keeper)
+                yield from self._convert_best(best, longest_side_px, keeper)
                 best, highest = None, -math.inf
+            self._kept.keep(cast(int, frame.pts), frame)
             rating = self._rate(frame, rate, longest_side_px)
             if glance is not None:
                 for small in self._convert(frame, GLANCE_SIDE_PX, None):
@@ -285,7 +291,11 @@ class Video(OpenFile):
             if rating > highest:
                 best, number, highest = frame, window_of[cast(int, frame.pts)], rating
         if best is not None:
-            yield from self._convert(best, longest_side_px, keeper)
+            yield from self._convert_best(best, longest_side_px, keeper)
+
+    def _convert_best(self, frame: VideoFrame, longest_side_px: int, keeper: PictureKeeper | None) -> Iterator[Frame]:
+        self._kept.keep(cast(int, frame.pts), frame, preferred=True)
+        yield from self._convert(frame, longest_side_px, keeper)
 
     def _rate(self, frame: VideoFrame, rate: Callable[[GreyPicture], float], longest_side_px: int) -> float:
         try:
@@ -297,7 +307,7 @@ class Video(OpenFile):
     def _convert(self, frame: VideoFrame, longest_side_px: int | None, keeper: PictureKeeper | None) -> Iterator[Frame]:
         """Yield the frame as a picture; nothing where damage made its format or its shape one that cannot be shown."""
         try:
-            if keeper is not None and keeper.wants(cast(int, frame.pts)):
+            if keeper is not None and cast(int, frame.pts) not in self._kept and keeper.wants(cast(int, frame.pts)):
                 keeper.keep(self._picture(frame, None))
             picture = self._picture(frame, longest_side_px)
         except (av.error.FFmpegError, MemoryError):
@@ -340,20 +350,25 @@ class Video(OpenFile):
         return int(self._sync[which]) if which >= 0 else 0
 
     def _decode_frames(self, pts: Sequence[int]) -> Iterator[VideoFrame]:
-        if self.index.by_decoding:
-            yield from self._decode_by_count(set(pts))
-            return
-        for group in self.groups(pts):
-            positions = self._positions(group)
-            first, last = self._start_packet(positions[0]), max(positions)
-            done = 0
-            for frame in self._decode_wanted(first, last, frozenset(group)):
-                place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
-                if place < len(group) and group[place] == frame.pts:
-                    yield from self._decode_missing(group[done:place], first, last)
-                    yield frame
-                    done = place + 1
-            yield from self._decode_missing(group[done:], first, last)
+        for group in [list(pts)] if self.index.by_decoding else self.groups(pts):
+            if all(stamp in self._kept for stamp in group):
+                yield from filter(None, map(self._kept.get, group))
+            elif self.index.by_decoding:
+                yield from self._decode_by_count(set(group))
+            else:
+                yield from self._decode_group(group)
+
+    def _decode_group(self, group: Sequence[int]) -> Iterator[VideoFrame]:
+        positions = self._positions(group)
+        first, last = self._start_packet(positions[0]), max(positions)
+        done = 0
+        for frame in self._decode_wanted(first, last, frozenset(group)):
+            place = len(group) if frame.pts is None else bisect_left(group, frame.pts, done)
+            if place < len(group) and group[place] == frame.pts:
+                yield from self._decode_missing(group[done:place], first, last)
+                yield frame
+                done = place + 1
+        yield from self._decode_missing(group[done:], first, last)
 
     def _decode_wanted(self, first: int, last: int, wanted: frozenset[int]) -> Iterator[VideoFrame]:
         """Yield the frames of a GOP with these PTS among others, without those that no other frame needs, about half of them in H.264.
