@@ -56,6 +56,16 @@ def test_a_database_with_sql_of_a_stranger_is_one_sentence(kind: str, strange: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_schema_that_is_no_text_is_one_sentence(kind: str, tmp_path: Path) -> None:
+    name, table, open_it = KINDS[kind]
+    path = tmp_path / name
+    open_it(path)
+    path.write_bytes(path.read_bytes().replace(f" {table} (".encode(), f" {table} ".encode() + b"\xff"))
+    with pytest.raises(StoreError):
+        open_it(path)
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_what_vip_made_opens_again(kind: str, tmp_path: Path) -> None:
     name, _, open_it = KINDS[kind]
     for _ in range(2):

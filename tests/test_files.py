@@ -336,6 +336,20 @@ def test_a_zip_file_that_unpacks_to_more_than_it_has_is_refused(folder: Path) ->
         pass
 
 
+def test_a_zip_file_whose_members_share_their_bytes_is_refused(folder: Path) -> None:
+    """Reading them all would take as much time and memory as the author wants."""
+    with zipfile.ZipFile(folder / "file", "w") as archive:
+        archive.writestr("a", bytes(1000))
+    data = (folder / "file").read_bytes()
+    start = data.index(b"PK\x01\x02")
+    end = data.index(b"PK\x05\x06")
+    entry = data[start:end]
+    counts = struct.pack("<4H2I", 0, 0, 9, 9, 9 * len(entry), start)
+    (folder / "file").write_bytes(data[:start] + 9 * entry + data[end : end + 4] + counts + b"\0\0")
+    with pytest.raises(zipfile.BadZipFile, match="not stored as it is"), files.open_zip(folder / "file"):
+        pass
+
+
 @pytest.mark.parametrize(
     ("at", "says"), [(8, b"\x01\x00"), (20, b"\x01\x00\x00\x00"), (24, b"\x01\x00\x00\x00"), (20, b"\x00\x00\x01\x00" * 2)]
 )

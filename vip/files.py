@@ -91,22 +91,36 @@ def open_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:
 
 @contextmanager
 def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> Iterator[zipfile.ZipFile]:
-    """Open an archive without compression, so that reading a member takes no more memory than the file has bytes.
+    """Open an archive without compression, so that reading all its members takes no more memory than the file has bytes.
 
     Raises:
         OSError: as of `open_file`.
-        zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted or states a wrong size.
+        zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted, states a wrong size or shares bytes with another.
     """
     try:
         with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
-            size_bytes = os.fstat(file.fileno()).st_size
+            left_bytes = os.fstat(file.fileno()).st_size
             for member in archive.infolist():
+                left_bytes -= member.file_size  # members that share bytes are more together than the file has
                 is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
-                if not is_plain or member.file_size != member.compress_size or member.file_size > size_bytes:
+                if not is_plain or member.file_size != member.compress_size or left_bytes < 0:
                     raise zipfile.BadZipFile("a member is not stored as it is")
             yield archive
     except NotImplementedError as exc:  # a version, a patch or an encryption that Python does not know
         raise zipfile.BadZipFile(str(exc)) from exc
+
+
+def check_unpacked(file: IO[bytes], most_bytes: int) -> None:
+    """Refuse an archive that holds more than it may: torch packs nothing, and would unpack it whole.
+
+    Raises:
+        ValueError: it does.
+    """
+    if zipfile.is_zipfile(file):
+        with zipfile.ZipFile(file) as archive:
+            if sum(one.file_size for one in archive.infolist()) > most_bytes:
+                raise ValueError(f"more than {most_bytes:,} bytes unpacked")
+    file.seek(0)
 
 
 def check_database(path: Path, *, inside: Path | None = None) -> None:

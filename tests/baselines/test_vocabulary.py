@@ -109,7 +109,8 @@ def test_vectors_that_do_not_fit_are_refused(tmp_path: Path) -> None:
             read_glove(path, WORDS, 3, seed=0)
     (tmp_path / "cut.gz").write_bytes(gzip.compress(GLOVE.encode() * 99)[:40])
     (tmp_path / "no.zip").write_bytes(b"no archive")
-    for name in ("missing.txt", "cut.gz", "no.zip"):
+    (tmp_path / "endless.gz").write_bytes(gzip.compress(b"x" * 2_000_000))
+    for name in ("missing.txt", "cut.gz", "no.zip", "endless.gz"):
         with pytest.raises(InputError, match="cannot be read as word vectors"):
             read_glove(tmp_path / name, WORDS, 3, seed=0)
 

@@ -161,3 +161,11 @@ def test_damaged_data_is_said(tmp_path: Path) -> None:
     (folder / "corpora" / "wordnet.zip").write_bytes(b"no archive")
     with pytest.raises(BackendError, match=r"data\.noun in .* cannot be read \(File is not a zip file\)"):
         WordNet(folder)
+    with zipfile.ZipFile(folder / "corpora" / "wordnet.zip", "w") as archive:
+        archive.writestr("wordnet/data.noun", b"noun")
+    packed = bytearray((folder / "corpora" / "wordnet.zip").read_bytes())
+    packed[6] |= 1
+    packed[packed.index(b"PK\x01\x02") + 8] |= 1
+    (folder / "corpora" / "wordnet.zip").write_bytes(packed)
+    with pytest.raises(BackendError, match=r"data\.noun in .* cannot be read \(.*encrypted"):
+        WordNet(folder)

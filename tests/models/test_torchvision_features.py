@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -90,6 +91,14 @@ def test_weights_of_another_model_and_damaged_files_are_refused(home: Path, resn
     for path, name in ((resnet, "resnet34"), (home / "damaged.pt", "resnet18")):
         with pytest.raises(BackendError, match=rf"{path.name} holds no weights of {name}"):
             registry.extractor(f"torchvision:{name}@{path}")
+
+
+def test_weights_that_unpack_to_far_more_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.models.torchvision_features.MOST_BYTES", 10_000_000)
+    with zipfile.ZipFile(home / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data/0", bytes(20_000_000))
+    with pytest.raises(BackendError, match="more than 10,000,000 bytes unpacked"):
+        registry.extractor(f"torchvision:resnet18@{home / 'bomb.pt'}")
 
 
 def test_weights_that_cannot_be_downloaded_say_where_they_would_lie(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -322,10 +322,12 @@ IMPOSSIBLE = (
     "DELETE FROM videos",
     "UPDATE keyframes SET slot = slot + 1000",
     "UPDATE keyframes SET time_s = 'soon'",
+    "UPDATE keyframes SET time_s = 1e308",
     "UPDATE keyframes SET picture = x'ff'",
     "UPDATE videos SET aspect = 0",
     "UPDATE embedders SET dim = -1",
     "UPDATE embedders SET slots = 1 << 50",
+    "UPDATE embedders SET slots = 400000000",
     "UPDATE embedders SET settled = 'many'",
     "UPDATE embedders SET label = x'00'",
 )
@@ -349,6 +351,15 @@ def test_a_slot_of_a_stranger_makes_no_huge_file(scenes: Path, tmp_path: Path) -
     give_scenes(run_folder(scenes / "next.vip", 6), range(20, 26))
     assert find_moments(query, [scenes], folder=index).keyframes == 18
     assert sum(path.stat().st_size for path in index.rglob("*") if path.is_file()) < 10_000_000
+
+
+def test_no_vectors_are_read_behind_a_link(scenes: Path, tmp_path: Path) -> None:
+    index, query = tmp_path / "index", SearchQuery(like=picture(tmp_path / "q.png", 8))
+    find_moments(query, [scenes], folder=index)
+    (index / "embedder-1-0").rename(tmp_path / "elsewhere")
+    (index / "embedder-1-0").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match="vip follows none inside a folder"):
+        find_moments(query, [scenes], folder=index)
 
 
 @pytest.mark.parametrize("kind", ["link", "file"])

@@ -15,7 +15,6 @@ from __future__ import annotations
 import os
 import zipfile
 from pathlib import Path
-from typing import IO
 
 from pydantic import Field
 
@@ -145,21 +144,8 @@ def find_last(folder: Path) -> Path | None:
         return None
     try:
         with files.open_file(path, most_bytes=MOST_WEIGHT_BYTES) as file:
-            check_unpacked(file, MOST_WEIGHT_BYTES)
+            files.check_unpacked(file, MOST_WEIGHT_BYTES)
     except (OSError, *DAMAGE, zipfile.BadZipFile) as exc:
         problem = getattr(exc, "strerror", None) or str(exc)
         raise InputError(f"{path} cannot be read ({one_line(problem)[:100]}). Begin the training anew: {option('overwrite')}.") from exc
     return path
-
-
-def check_unpacked(file: IO[bytes], most_bytes: int) -> None:
-    """Refuse an archive that holds more than it may: torch packs nothing, and would unpack it whole.
-
-    Raises:
-        ValueError: it does.
-    """
-    if zipfile.is_zipfile(file):
-        with zipfile.ZipFile(file) as archive:
-            if sum(one.file_size for one in archive.infolist()) > most_bytes:
-                raise ValueError(f"more than {most_bytes:,} bytes unpacked")
-    file.seek(0)

@@ -28,6 +28,7 @@ from vip.untrusted import one_line
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
 MOST_WORDS, MOST_BYTES = 1_000_000, 64 * 2**20
+MOST_LINE_LETTERS = 2**20  # of a word and its vector
 UNKNOWN_DEVIATION = 0.4
 """Of the normal distribution that vectors of words outside GloVe are drawn from (word2vec.py)."""
 
@@ -118,7 +119,9 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
     vectors, known = draw_vectors(vocabulary, size, seed=seed), set[int]()
     try:
         with _open_text(path) as file:
-            for line_number, line in enumerate(file, start=1):
+            for line_number, line in enumerate(iter(lambda: file.readline(MOST_LINE_LETTERS), ""), start=1):
+                if len(line) == MOST_LINE_LETTERS:
+                    raise ValueError(f"line {line_number} has {MOST_LINE_LETTERS:,} letters or more")
                 word, _, rest = line.partition(" ")
                 number = vocabulary.numbers.get(word)
                 if number is None or number in known:

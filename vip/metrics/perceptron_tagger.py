@@ -10,12 +10,12 @@ from __future__ import annotations
 
 import io
 import pickle
-import zipfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from vip.errors import BackendError
+from vip.files import ZIP_DAMAGE
 from vip.metrics.wordnet import data_folders, read_data_file
 from vip.untrusted import DAMAGE, parse_json
 
@@ -69,7 +69,7 @@ def load_tagger(folder: Path | None = None) -> PerceptronTagger:
         try:
             if (data := _read(place)) is not None:
                 return PerceptronTagger(*data)
-        except (OSError, zipfile.BadZipFile, pickle.UnpicklingError, *DAMAGE) as exc:
+        except (*ZIP_DAMAGE, pickle.UnpicklingError, *DAMAGE) as exc:
             raise BackendError(f"The tagger's data in {place} is damaged ({exc}). Run `python -m nltk.downloader {NAME}` again.") from exc
     where = "here" if folder is None else f"in {folder}"
     raise BackendError(

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Literal
 
 from vip.errors import BackendError
+from vip.files import ZIP_DAMAGE
 
 PartOfSpeech = Literal["n", "v", "a", "r"]
 PARTS_OF_SPEECH: dict[PartOfSpeech, str] = {"n": "noun", "v": "verb", "a": "adj", "r": "adv"}
@@ -226,7 +227,7 @@ def read_data_file(folder: Path, inner: str, name: str, most_bytes: int = MOST_B
     """Return a file that lies in a folder, in `inner` below it, or in the archive `inner`.zip, as NLTK leaves it; None where it is missing.
 
     Raises:
-        OSError, zipfile.BadZipFile: it cannot be read, or is larger than `most_bytes`.
+        OSError, and the others of `ZIP_DAMAGE`: it cannot be read, or is larger than `most_bytes`.
     """
     for path in (folder / name, folder / inner / name):
         if path.is_file():
@@ -254,7 +255,7 @@ def _read_files(folder: Path) -> dict[str, bytes]:
     for name in FILES:
         try:
             data = read_data_file(folder, "corpora/wordnet", name)
-        except (OSError, zipfile.BadZipFile) as exc:
+        except ZIP_DAMAGE as exc:
             raise BackendError(f"WordNet's {name} in {folder} cannot be read ({exc}). Bring the folder again.") from exc
         if data is None:
             raise BackendError(f"The folder {folder} has no {name} of WordNet. Name one with data.noun in it, or of NLTK's data.")

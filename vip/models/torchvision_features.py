@@ -14,9 +14,11 @@ import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from zipfile import BadZipFile
 
 import numpy as np
 
+from vip import files
 from vip.errors import BackendError, did_you_mean
 from vip.models import hub
 from vip.models.hardware import Hardware, ShrinkingBatches, choose_hardware
@@ -31,6 +33,7 @@ FRAMES_AT_ONCE, CLIPS_AT_ONCE = {"cpu": 16, "mps": 32, "cuda": 256}, {"cpu": 2, 
 HEADS = ("fc", "classifier", "heads", "head")
 """Names of the last layers in the library's models."""
 POOL = "avgpool"
+MOST_BYTES = 16 * 2**30  # of weights; the largest of the library have 2.5 GB
 WRAPPERS = ("state_dict", "model", "model_state_dict")
 """Keys below which training programs keep the weights."""
 
@@ -165,7 +168,7 @@ def _load(name: str, weights: Any, checkpoint: Path | None, torchvision: Any) ->
     path = checkpoint or _find_or_download(name, weights)
     try:
         model.load_state_dict({key: value for key, value in _read_state(path).items() if not key.startswith(f"{place}.")})
-    except (RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError, pickle.UnpicklingError) as exc:
+    except (RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError, pickle.UnpicklingError, BadZipFile) as exc:
         raise BackendError(f"{path} holds no weights of {name} ({hub.first_line(exc)}). Give a checkpoint of this model.") from exc
     return model.eval()
 
@@ -187,7 +190,9 @@ def _cut_head(model: Any) -> str:
 def _read_state(path: Path) -> dict[str, Any]:
     import torch
 
-    state = torch.load(path, map_location="cpu", weights_only=True)
+    with files.open_named(path, most_bytes=MOST_BYTES) as file:
+        files.check_unpacked(file, MOST_BYTES)
+        state = torch.load(file, map_location="cpu", weights_only=True)
     for wrapper in WRAPPERS:
         if isinstance(state.get(wrapper), dict):
             state = state[wrapper]

@@ -29,6 +29,7 @@ from vip.untrusted import DAMAGE, one_line
 DATABASE = "index.sqlite"
 VERSION = 2
 MOST_PROBLEM_LETTERS = 150
+MOST_UNCOUNTED = 2**26  # numbers of vectors in files, which a search compares in an instant
 AGAIN = "Delete {}; the next search makes it again."
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 SCHEMA = f"""
@@ -80,7 +81,12 @@ class SearchIndex:
     def embedders(self) -> list[StoredEmbedder]:
         """Return the embedders whose vectors keyframes have."""
         query = "SELECT * FROM embedders WHERE EXISTS (SELECT 1 FROM keyframes WHERE embedder = embedders.id AND slot IS NOT NULL)"
-        return [_sound(StoredEmbedder(*row)) for row in self.connection.execute(query)]
+        found = [_sound(StoredEmbedder(*row)) for row in self.connection.execute(query)]
+        if any((one.slots - one.settled) * one.dim > MOST_UNCOUNTED for one in found):  # files with holes can be of any size
+            (most,) = self.connection.execute("SELECT (SELECT count(*) FROM keyframes) + (SELECT count(*) FROM free_slots)").fetchone()
+            if any(one.slots - one.settled > most for one in found):
+                raise sqlite3.DatabaseError("an embedder has more vectors than there are keyframes")
+        return found
 
     def vectors(self, embedder: StoredEmbedder) -> EmbedderVectors:
         """Return the vectors of an embedder."""
@@ -279,7 +285,7 @@ def _translated(folder: Path) -> Iterator[None]:
         raise StoreError(
             f"{folder / DATABASE}: {_shortened(exc)}. Run the same command again; if that does not help, delete {folder}."
         ) from exc
-    except sqlite3.Error as exc:
+    except (sqlite3.Error, UnicodeDecodeError) as exc:
         raise StoreError(f"{folder / DATABASE}: damaged ({_shortened(exc)}). {AGAIN.format(folder)}") from exc
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from vip.records import Record, RecordPart
+from vip.records import Record, RecordPart, Time
 from vip.search.documents import KeyframeTexts
 from vip.search.hits import Hit
 from vip.search.index import SearchIndex
@@ -51,10 +51,10 @@ class Moment(RecordPart):
     """Where the video is from: a path, an address without login, or an id."""
     link: str | None
     """Where the host shows this moment; None where it is unknown."""
-    start_s: float | None
+    start_s: Time | None
     """None for a picture that comes from no video, as the two below."""
-    end_s: float | None
-    time_s: float | None
+    end_s: Time | None
+    time_s: Time | None
     """Of the keyframe that fits best."""
     keyframe_id: str
     picture: str

@@ -56,7 +56,7 @@ def merged(found: Sequence[Nearest], count: int, mean: float) -> Nearest:
 
 
 class VectorFiles:
-    """The vectors of one embedder: N slots, some of which may be empty."""
+    """The vectors of one embedder: N slots, some of which may be empty. Their folder is no link."""
 
     def __init__(self, folder: Path, dim: int, slots: int) -> None:
         self.folder, self.dim, self.slots = folder, dim, slots
@@ -74,7 +74,7 @@ class VectorFiles:
         breaks = np.flatnonzero(np.diff(slots) != 1) + 1
         for name, column in zip(NAMES, columns, strict=True):
             try:
-                with files.open_to_append(self.folder / name, inside=self.folder) as file:
+                with files.open_to_append(self.folder / name, inside=self.folder.parent) as file:
                     for first, rows in zip(np.split(slots, breaks), np.split(column, breaks), strict=True):
                         if len(rows):
                             file.seek(int(first[0]) * rows[0].nbytes)
@@ -110,7 +110,7 @@ class VectorFiles:
     def _mapped(self, stack: ExitStack, name: str, kind: type[np.float32] | type[np.int8], width: int) -> npt.NDArray[Any]:
         path = self.folder / name
         try:
-            file = stack.enter_context(files.open_file(path, inside=self.folder, most_bytes=2**42))
+            file = stack.enter_context(files.open_file(path, inside=self.folder.parent, most_bytes=2**42))
             if os.fstat(file.fileno()).st_size < self.slots * width * np.dtype(kind).itemsize:
                 raise StoreError(f"{path}: damaged (it is too short). Delete {self.folder}; the next search makes it again.")
             return np.memmap(file, kind, "r", shape=(self.slots, width))

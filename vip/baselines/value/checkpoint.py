@@ -20,7 +20,6 @@ import torch
 from torch import Tensor, nn
 
 from vip import files, store
-from vip.baselines.run_folder import check_unpacked
 from vip.baselines.value.hero import Hero
 from vip.baselines.value.interface import Fusion, HeroSettings
 from vip.errors import InputError
@@ -212,7 +211,7 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         with opened as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch, about tensors that are refused below
-            check_unpacked(file, MOST_BYTES)
+            files.check_unpacked(file, MOST_BYTES)
             tensors: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as exc:  # a damaged pickle raises anything
         raise InputError(f"{path} holds no tensors that can be read ({one_line(str(exc))[:100]}). Download it again.") from exc
