@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import cv2
 import numpy as np
+import pytest
 
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.extraction.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
@@ -46,6 +48,16 @@ def test_a_slide_that_is_built_up_is_one_and_its_last_state_the_fullest() -> Non
     assert [(one.rows, one.fullest) for one in found] == [((0, 1, 2, 3), 3), ((4, 5), None)]
     gone = count([slide(*LINES[:2]), slide(*LINES), slide(*LINES[:2])])
     assert [(one.rows, one.fullest) for one in gone] == [((0, 1, 2), None)], "its last lines went again"
+
+
+@pytest.mark.parametrize("moving", [{"is_still": False}, {"in_transition": True}])
+def test_a_frame_in_which_the_next_picture_comes_is_not_the_fullest_one(moving: dict[str, bool]) -> None:
+    pages = [slide(*LINES[:2]), slide(*LINES), slide(*LINES), slide(*LINES, "and one more")]
+    still = [replace(frame, is_still=True) for frame in analyses([*pages, slide(*OTHERS)])]
+    found = distinct_pictures([*still[:3], replace(still[3], **moving), still[4]], lambda a, b: 0.95, BOUND)[0]
+    assert [(one.rows, one.fullest) for one in found] == [((0, 1, 2, 3), 2), ((4,), None)]
+    restless = [replace(frame, is_still=False) for frame in still]
+    assert distinct_pictures(restless, lambda a, b: 0.95, BOUND)[0][0].fullest == 3, "where none stands still, the last"
 
 
 def test_a_still_picture_that_comes_back_is_the_same_again() -> None:

@@ -82,6 +82,21 @@ def test_a_line_that_joins_is_progress_and_one_that_goes_is_not() -> None:
     assert not change(picture(3), with_insert(picture(3))).is_progress
 
 
+def terminal(lines: int) -> Image:
+    """Small light letters on black, line by line close below each other, as in a terminal."""
+    screen = np.full((360, 640, 3), 12, np.uint8)
+    for row in range(lines):
+        words = " ".join(("vnqdp gbowk", "tpoy zzb mm", "offqt iovhcnw", "twMjd tggcyl")[(row + word) % 4] for word in range(4))
+        cv2.putText(screen, words, (20, 22 + 15 * row), cv2.FONT_HERSHEY_SIMPLEX, 0.5, (235, 235, 235), 1, cv2.LINE_AA)
+    return screen
+
+
+@pytest.mark.parametrize(("lines", "more"), [(1, 3), (4, 3), (4, 8)])
+def test_small_lines_that_join_close_below_are_progress_though_they_touch_the_edge_of_the_one_above(lines: int, more: int) -> None:
+    assert change(terminal(lines), terminal(lines + more)).is_progress
+    assert not change(terminal(lines + more), terminal(lines)).is_progress
+
+
 def test_a_person_in_plain_clothes_before_a_plain_wall_is_not_progress() -> None:
     """Flat where letters are flat too, and partly as light as the wall: the background does not keep its colour."""
     wall = np.full((360, 640, 3), (105, 100, 115), np.uint8)

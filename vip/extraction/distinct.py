@@ -257,7 +257,12 @@ class _Joining:
     def _picture(self, key: int) -> DistinctPicture:
         rows, run = tuple(sorted(self.rows[key])), self.runs[key]
         whole = tuple(row for row in rows if self.comparison.is_settled[row])
-        return DistinctPicture(rows, whole or rows, run.last if run.is_built else None)
+        return DistinctPicture(rows, whole or rows, self._fullest(run, whole) if run.is_built else None)
+
+    def _fullest(self, run: FrameRun, whole: Sequence[int]) -> int:
+        """Return the last row that shows a picture whole and stands still, not the frame in which the next one comes."""
+        frames = self.comparison.frames
+        return max((row for row in whole if row <= run.last and frames[row].is_still and not frames[row].in_transition), default=run.last)
 
     def _take(self, key: int, *, into: int, likeness: float) -> None:
         """Take a run out; its rows join another one's."""

@@ -37,13 +37,14 @@ LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page nu
 TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
 MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
-INK_LEAVES = 0.4  # share of the background that letters leave as it was in lightness and colour (0.45 to 0.69); people cover it (0.34)
+INK_LEAVES = 0.75  # share of the background that letters leave beside them as it was (0.88 and more); inserts and people cover it (0.61)
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
 NOTHING_LEFT = 0.95  # share of the picture that changed, from which on nothing is sought elsewhere
 SOLID, BLOCK = (np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8) for side in (SOLID_PX, BLOCK_PX))
+BESIDE = np.ones((3, 3), np.uint8)  # a pixel and those around it
 
 Plane = npt.NDArray[np.float32]  # (H, W)
 Mask = npt.NDArray[np.bool_]  # (H, W)
@@ -61,11 +62,11 @@ class LocalChange:
     """Of what is no flat background in either picture, the part that changed, or of the letters beside photographs; 0 in pictures full of
     detail."""
     gone: float
-    """Of the content of the earlier picture, the part that the later one does not show."""
+    """Of the content of the earlier picture, the part that the later one does not show, but for the thin edges beside lines that joined."""
     joined: float
     """Of what changed, the part that is content where there was background."""
     background_left: float
-    """Of the background where content joined, the part that is as it was; 1 where none did."""
+    """Of the background where content joined, the part that is as it was, or beside what is; 1 where none did."""
 
     @property
     def is_progress(self) -> bool:
@@ -150,9 +151,9 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
         share=max(float(lost.mean()), float(new.mean())),
         solid=max(_solid(lost), _solid(new)),
         content=max(_content_share(lost, had | has), _content_share(new, had | has)) if has_background else 0.0,
-        gone=_share(lost, had),
+        gone=float(_opened(lost & had, BESIDE).sum()) / max(1, int(had.sum())),
         joined=_share(joined, new),
-        background_left=_share(as_it_was, joined, empty=1.0),
+        background_left=_share(cv2.dilate(as_it_was.astype(np.uint8), BESIDE) > 0, joined, empty=1.0),
     )
 
 
@@ -179,13 +180,18 @@ def _moved_to(place: SmallPicture, picture: SmallPicture) -> SmallPicture:
 
 def _solid(mask: Mask) -> float:
     """Share of the picture in pieces of the mask that are nowhere thin."""
-    return float(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, SOLID).mean())
+    return float(_opened(mask, SOLID).mean())
+
+
+def _opened(mask: Mask, shape: npt.NDArray[np.uint8]) -> Mask:
+    """Return the pieces of the mask that the shape fits into."""
+    return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, shape) > 0
 
 
 def _content_share(of: Mask, content: Mask) -> float:
     """Share of the content, or of the letters in no photograph or subtitle: slides with one picture and other words are other slides."""
     _, pieces = cv2.connectedComponents(content.astype(np.uint8))
-    blocks = np.unique(pieces[cv2.morphologyEx(content.astype(np.uint8), cv2.MORPH_OPEN, BLOCK) > 0])
+    blocks = np.unique(pieces[_opened(content, BLOCK)])
     letters = content & ~np.isin(pieces, blocks)
     letters[round((1 - SUBTITLES) * len(letters)) :] = False
     return max(_share(of, content), _share(of, letters) if letters.mean() >= LEAST_LETTERS else 0.0)
