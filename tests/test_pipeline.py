@@ -101,6 +101,20 @@ def test_every_candidate_has_a_reason_and_the_counts_add_up(folder: Path) -> Non
     assert len(run.embeddings) == len(run.candidates)
 
 
+@pytest.mark.parametrize("of_others", [False, True])
+def test_a_run_that_is_taken_as_it_is_says_again_what_there_is_to_know_unless_others_made_it(video: Path, folder: Path, of_others: bool) -> None:
+    shutil.rmtree(folder)
+    first, again = Listener(), Listener()
+    run = vip.extract(video, out=folder, keyframes=30, observer=first)
+    assert run.manifest is not None
+    (note,) = run.manifest.notes
+    assert note in first.notes
+    if of_others:
+        store.write_json(folder / "manifest.json", run.manifest.model_copy(update={"signature": "of another machine"}))
+    vip.extract(video, out=folder, keyframes=30, observer=again)
+    assert again.notes == ([] if of_others else [note])
+
+
 def test_the_folder_is_named_after_the_video_in_the_current_one(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")

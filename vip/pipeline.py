@@ -33,7 +33,7 @@ from vip.extraction.write_keyframes import copy_keyframes, write_keyframes
 from vip.extraction.write_selection import write_selection
 from vip.processes.isolated import run_isolated
 from vip.protocols import Observer, SilentObserver
-from vip.records import Origin
+from vip.records import Manifest, Origin
 from vip.store import Run
 from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
 from vip.wording import SaidOnce, again, call, option
@@ -107,7 +107,8 @@ def _extract(source: Source, folder: Path, overwrite: bool, settings: ExtractSet
 
 def _extract_stages(source: Source, folder: Path, overwrite: bool, settings: ExtractSettings, observer: Observer) -> None:
     manifest = existing_run(folder, source, settings, overwrite)
-    if is_finished(manifest):
+    if manifest is not None and is_finished(manifest):
+        _repeat_notes(manifest, observer)
         return
     store.make_folder(folder)
     with open_video(source, stream=settings.stream, start_s=settings.start, end_s=settings.end) as video:
@@ -118,6 +119,12 @@ def _extract_stages(source: Source, folder: Path, overwrite: bool, settings: Ext
                 selection = select(analysis, settings, backends.pruner)
                 manifest = write_selection(folder, analysis, selection, settings, observer, video_id=source.stem, start=start)
         write_keyframes(folder, manifest, observer, video)
+
+
+def _repeat_notes(manifest: Manifest, observer: Observer) -> None:
+    """Show again what the user should know of a run that is taken as it is; of a run of others nothing, whose notes may say anything."""
+    for note in manifest.notes if store.is_own(manifest) else ():
+        observer.note(note)
 
 
 def reselect(
