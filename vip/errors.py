@@ -250,9 +250,7 @@ class SomeFailedError(VipError):
 
 def no_permission_error(exc: PermissionError) -> InputError:
     """Return the error for a file or a folder that this user may not use."""
-    return InputError(
-        f"{exc.filename or 'A file'} may not be used by you ({exc.strerror or exc}). Change its permissions, or name another."
-    )
+    return InputError(f"{exc.filename or 'A file'} may not be used by you ({exc.strerror or exc}). Change its permissions.")
 
 
 def validation_message(problem: Mapping[str, object]) -> str:

@@ -333,5 +333,5 @@ def test_what_may_not_be_used_is_one_sentence_wherever_that_comes_out(here: Call
 
     monkeypatch.setattr(Path, "exists", refuse)
     done = here("report", "run")
-    assert (done.code, done.stdout) == (3, "")
-    assert re.fullmatch(r"vip: .*run.keyframes\.jsonl may not be used by you \(Permission denied\)\. Change .*\n", done.stderr)
+    assert (done.code, done.out) == (3, "")
+    assert re.fullmatch(r"vip: .*run.keyframes\.jsonl may not be used by you \(Permission denied\)\. Change .*\n", done.err)
