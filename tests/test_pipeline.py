@@ -102,7 +102,7 @@ def test_every_candidate_has_a_reason_and_the_counts_add_up(folder: Path) -> Non
 
 
 @pytest.mark.parametrize("of_others", [False, True])
-def test_a_run_that_is_taken_as_it_is_says_again_what_there_is_to_know_unless_others_made_it(video: Path, folder: Path, of_others: bool) -> None:
+def test_a_run_that_is_taken_as_it_is_says_its_notes_again_unless_others_made_it(video: Path, folder: Path, of_others: bool) -> None:
     shutil.rmtree(folder)
     first, again = Listener(), Listener()
     run = vip.extract(video, out=folder, keyframes=30, observer=first)

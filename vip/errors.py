@@ -248,6 +248,11 @@ class SomeFailedError(VipError):
     default_failure_kind = "caption"
 
 
+def no_permission_error(exc: PermissionError) -> InputError:
+    """Return the error for a file or a folder that this user may not use."""
+    return InputError(f"{exc.filename or 'A file'} may not be used by you ({exc.strerror or exc}). Change its permissions.")
+
+
 def validation_message(problem: Mapping[str, object]) -> str:
     """Return the message of one error of pydantic, as `ValidationError.errors()` gives it, in the words of the check that raised it."""
     return str(problem["msg"]).removeprefix("Value error, ")[:MOST_PROBLEM_LETTERS]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import re
@@ -324,3 +325,13 @@ def test_the_environment_of_these_tests_steers_nothing(monkeypatch: pytest.Monke
 def test_a_message_fills_no_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     print_error("x" * 1_000_000)
     assert len(capsys.readouterr().err) < 11_000
+
+
+def test_what_may_not_be_used_is_one_sentence_wherever_that_comes_out(here: Callable[..., Done], monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(path: Path) -> bool:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+
+    monkeypatch.setattr(Path, "exists", refuse)
+    done = here("report", "run")
+    assert (done.code, done.out) == (3, "")
+    assert re.fullmatch(r"vip: .*run.keyframes\.jsonl may not be used by you \(Permission denied\)\. Change .*\n", done.err)

@@ -155,6 +155,16 @@ def test_runs_in_folders_of_a_root_are_searched_and_none_behind_a_link_out_of_it
     assert [row["run"] for row in server.call("search", query="pump").data] == [str(server.root / "films" / "talk.vip")]
 
 
+def test_a_folder_that_this_user_may_not_read_is_left_out_of_a_search(server: Server) -> None:
+    run_with_words(server.root / "films" / "talk.vip", 2, [(0.0, 1.0, "Now the pump fails.")])
+    closed = server.root / "closed"
+    closed.mkdir(mode=0)
+    if os.access(closed, os.R_OK):
+        pytest.skip("root may read everything")
+    assert server.call("search", query="pump").text.startswith("1 moment")
+    assert "may not be used by you" in server.call("sheet", video="closed").text
+
+
 def test_words_that_are_too_many_are_said_to_be_more(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
     clip(server.root / "talk.mp4", range(2))
     (server.root / "talk.srt").write_text(SRT)

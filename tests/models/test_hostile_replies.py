@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sys
 import time
 import traceback
 import unicodedata
@@ -18,7 +19,7 @@ from urllib.parse import quote, quote_plus
 import pytest
 
 from tests.hostile_server import HostileServer, completion, http
-from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
+from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models.openai.engine import OpenAIEngine
 from vip.models.openai.transport import LATE_S, MOST_REPLY_BYTES
 from vip.protocols import LONGEST_ANSWER, Picture, Reply, Request
@@ -307,3 +308,16 @@ async def _ask_once(engine: OpenAIEngine) -> Reply:
         return await engine.generate(PLAIN)
     finally:
         await engine.close()
+
+
+@pytest.mark.parametrize("proxy", ["ftp://me:Pa55w0rd@proxy:3128", "http://me:Pa55w0rd@[::1", "socks5://me:Pa55w0rd@proxy:1080"])
+def test_a_proxy_that_cannot_be_used_is_one_sentence_without_its_password(
+    proxy: str, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
+    monkeypatch.setenv("ALL_PROXY", proxy)
+    with HostileServer(completion("A dog.")) as server:
+        found = ask(server, PLAIN, key_file)
+    assert isinstance(found, UsageError)
+    check_sentence(found)
+    assert "Pa55w0rd" not in str(found)

@@ -319,6 +319,7 @@ def test_a_queue_that_is_none_is_refused(served: Served, query: str) -> None:
 
 def test_a_long_address_is_refused(served: Served) -> None:
     assert served.ask(f"/api/queue?reviewer=Ann&word={'x' * 9000}").status == 414
+    assert served.ask(f"/picture/{'9' * 5000}").status == 414  # Python reads no number of so many digits
 
 
 def test_markup_in_every_field_stays_text(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from typer.exceptions import TyperException
 from vip import __version__
 from vip.cli.console import bounded, print_error, print_json, silence
 from vip.cli.options import with_settings
-from vip.errors import StoreError, VipError
+from vip.errors import InputError, StoreError, VipError, no_permission_error
 from vip.wording import on_command_line
 
 INTERRUPTED, TERMINATED = 130, 143  # 128 and the number of the signal, as in a shell
@@ -127,6 +127,8 @@ def run(arguments: list[str] | None = None) -> int:
             code = make_app(_names_in(arguments))(args=arguments, standalone_mode=False)
     except VipError as exc:
         return _report_failure(str(exc), exc.exit_code)
+    except PermissionError as exc:  # any step of a path may be closed
+        return _report_failure(str(no_permission_error(exc)), InputError.exit_code)
     except TyperException as exc:
         message = exc.format_message().strip()
         return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `{_help_for(arguments)}`.", 2) if message else 2

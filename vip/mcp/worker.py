@@ -15,7 +15,7 @@ from contextlib import contextmanager, suppress
 from importlib import import_module
 from multiprocessing.connection import Connection
 
-from vip.errors import VipError
+from vip.errors import VipError, no_permission_error
 from vip.llm.budget import Usage
 from vip.mcp.results import Committed, Progress, ToolCall, ToolResult
 from vip.mcp.tools import check_arguments, find_tool
@@ -52,6 +52,8 @@ def perform(call: ToolCall, observer: Observer, report: Callable[[float], None])
         result = function(check_arguments(tool, call.arguments), Workshop(call.settings, observer, budget))
     except VipError as exc:
         return refusal(exc)
+    except PermissionError as exc:
+        return refusal(no_permission_error(exc))
     except MemoryError:
         return ToolResult("Memory ran out. Ask for a part of the video, with start and end.", is_error=True)
     except Exception:  # a bug; the client is told, and the log of the server has the rest

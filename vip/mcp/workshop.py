@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from vip import store
+from vip import files, store
 from vip.config import CaptionSettings, ExtractSettings, from_keywords
 from vip.dataset.shard_names import has_shards
 from vip.errors import InputError
@@ -131,7 +131,7 @@ class Workshop:
         if not depth:
             return []
         homes = (*self.settings.roots, self.settings.work)
-        inside = [path.resolve() for path in sorted(folder.iterdir()) if path.is_dir()]
+        inside = [path.resolve() for name in files.names_in(folder) if store.is_folder(path := folder / name)]
         inside = [path for path in inside if any(path.is_relative_to(home) for home in homes)]
         return [found for path in inside for found in self._searchable(path, depth - 1)]
 
@@ -162,8 +162,6 @@ def name_of(run: Run) -> str:
 
 def _copy_run(run: Run, folder: Path) -> Run:
     """Copy what describing needs of a run."""
-    from vip import files
-
     store.make_folder(folder)
     store.make_folder(folder / store.PICTURES, inside=folder)
     for keyframe in run.keyframes:

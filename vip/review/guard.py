@@ -20,6 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 MOST_BODY_BYTES = 512 * 2**10
 MOST_QUERY_BYTES = 8 * 2**10
+MOST_PATH_LETTERS = 1000  # Python refuses numbers of more than 4300 digits
 TOKEN_HEADER = "x-review-token"
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
@@ -61,7 +62,7 @@ class Guard:
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
         if (origin is not None and origin not in {f"http://{host}" for host in self._hosts}) or site not in ("same-origin", "none"):
             return _refusal(403, "The request comes from another site.")
-        if len(scope["query_string"]) > MOST_QUERY_BYTES:
+        if len(scope["query_string"]) > MOST_QUERY_BYTES or len(scope["path"]) > MOST_PATH_LETTERS:
             return _refusal(414, "The address is too long.")
         if not self._is_known(headers, scope):
             return _refusal(401, f"The token is missing or wrong. Use what {self._shown_by} printed.")

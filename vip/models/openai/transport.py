@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 
 import openai
 
-from vip.errors import BusyError, RejectedError, ReplyError
+from vip.errors import BusyError, RejectedError, ReplyError, UsageError
 from vip.models.openai.errors import ServerIdentity, broken_json_error, invalid_reply_error
 from vip.untrusted import parse_json
 
@@ -53,6 +53,9 @@ def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]]
 
     Args:
         on_headers: called with the headers of each reply.
+
+    Raises:
+        UsageError: a proxy of the environment cannot be used.
     """
 
     async def filter_headers(request: Any) -> None:
@@ -70,12 +73,17 @@ def http_client(server: ServerIdentity, on_headers: Callable[[Mapping[str, str]]
             raise RejectedError(f"{server.address} sends on to {place}, where nothing is sent unasked. Give that address if you trust it.")
         response.stream = _limit_size(response.stream, most_bytes, server)
 
-    return openai.DefaultAsyncHttpxClient(
-        event_hooks={"request": [filter_headers], "response": [check_response]},
-        follow_redirects=False,  # who answers elsewhere was not asked
-        headers={"Accept-Encoding": "identity"},
-        verify=_tls_context(server.base_url),
-    )
+    try:
+        return openai.DefaultAsyncHttpxClient(
+            event_hooks={"request": [filter_headers], "response": [check_response]},
+            follow_redirects=False,  # who answers elsewhere was not asked
+            headers={"Accept-Encoding": "identity"},
+            verify=_tls_context(server.base_url),
+        )
+    except ImportError as exc:
+        raise UsageError("The proxy of the environment is one of SOCKS: pip install socksio, or unset ALL_PROXY.") from exc
+    except (ValueError, http_library().InvalidURL) as exc:  # it may quote a password
+        raise UsageError("HTTPS_PROXY, HTTP_PROXY or ALL_PROXY is no address of a proxy. Write http://host:3128, or unset it.") from exc
 
 
 def _limit_size(stream: Any, most_bytes: int, server: ServerIdentity) -> Any:
