@@ -64,8 +64,8 @@ def test_the_picture_is_the_file_as_it_lies_on_the_disk(tmp_path: Path) -> None:
 def test_a_name_that_leads_out_of_the_folder_is_not_taken_over(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     rows = [one.record for one in run.keyframes]
-    (run.folder / ".hidden.jpg").write_bytes(run.keyframes[0].path.read_bytes())
-    store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.jpg"}), *rows[1:]])
+    (run.folder / ".hidden.JPG").write_bytes(run.keyframes[0].path.read_bytes())
+    store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.JPG"}), *rows[1:]])
     assert sample_of(load_run(run.folder)).frames[0].name == "0001.jpg"
 
 

@@ -332,10 +332,14 @@ def test_what_is_left_of_a_failed_upload_is_not_sent_when_it_is_forgotten(monkey
             return True
 
     Elsewhere(monkeypatch, open=Upload(None, "place", "wb"))
-    with pytest.raises(KeyboardInterrupt), storage.writing("x://out", "a") as file:
-        file.write(b"half")
-        raise KeyboardInterrupt
-    del file
+
+    def write_half() -> None:
+        with storage.writing("x://out", "a") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
     monkeypatch.undo()
     gc.collect()
     assert sent == []
