@@ -350,6 +350,13 @@ def test_of_a_long_list_of_another_frame_the_first_eight_names_count() -> None:
     assert (check.claim, check.baseline) == ("mine", 0.0)
 
 
+def test_what_a_frame_shows_too_is_no_chance_that_its_claims_are_held_against() -> None:
+    space = Axes("dog", "cat", "car")
+    images = np.stack([space.shows(dog=0.5, cat=0.8), space.shows()])
+    check = check_claims([says("", "dog", "cat"), says("", "cat", "car")], images, space, nothing(2), None)[0].checks[3]
+    assert (check.claim, check.baseline) == ("dog", 0.0)
+
+
 @pytest.mark.parametrize(
     ("elsewhere", "verdict"), [((), "unchecked"), ((detection("cat"),), "unsupported"), ((detection("cat", kind="region"),), "unchecked")]
 )

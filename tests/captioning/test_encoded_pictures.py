@@ -128,6 +128,10 @@ def test_what_is_measured_comes_with_the_picture(tmp_path: Path) -> None:
     assert (before.facts.change, after.facts.detector) == (None, "test")
     assert after.facts.change is not None
     assert decoded(before.picture).shape == (48, 64, 3)
+    of_another = KeyframePicture(second.record.model_copy(update={"video_id": "another"}), tmp_path)
+    facts = reader.at(of_another, first, "test").facts
+    assert facts is not None
+    assert facts.change is None, "its view did not change: it is another video"
 
 
 def test_a_picture_before_that_was_not_looked_at_just_now_is_read(tmp_path: Path) -> None:
@@ -139,6 +143,17 @@ def test_a_picture_before_that_was_not_looked_at_just_now_is_read(tmp_path: Path
     facts = KeyframeReader(1024).at(second, first, None).facts
     assert facts is not None
     assert facts.change is None
+
+
+def test_a_picture_is_held_against_the_one_before_it_whatever_was_looked_at_last(tmp_path: Path) -> None:
+    first, second, third = keyframes(tmp_path, 3)
+    second.path.write_bytes(third.path.read_bytes())
+    reader = KeyframeReader(1024)
+    reader.at(first, None, None)
+    facts = reader.at(third, second, None).facts
+    assert facts is not None
+    assert facts.change is not None
+    assert facts.change.kind == "same view"
 
 
 def test_pictures_do_not_show_their_data() -> None:

@@ -48,7 +48,7 @@ def test_every_request_is_counted(config: dict[str, Any], requests: int, tokens_
 @pytest.mark.parametrize("config", [{}, {"recipe": "paper"}, {"topic": "A dog learns to surf"}, {"language": "German"}])
 def test_tokens_are_those_of_the_questions_that_are_asked(config: dict[str, Any], tmp_path: Path) -> None:
     """Of the answers, which are part of the next questions, only the length is guessed."""
-    items = keyframes(tmp_path, 3)
+    items = keyframes(tmp_path, 3, size=(1000, 1000))  # where one is shown it has more tokens than the text
     said = {"caption": "word " * 40, "describe": "word " * 85, "topic": {"objects": ["surfboard"]}}
 
     def answer(request: Request, number: int) -> Any:

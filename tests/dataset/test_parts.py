@@ -103,7 +103,8 @@ def test_why_a_keyframe_has_no_description_gets_into_the_part(tmp_path: Path) ->
 
 def test_an_unpacked_part_has_the_text_of_its_pictures_and_the_subtitles_that_were_asked_for(tmp_path: Path) -> None:
     vtt = "WEBVTT\n\n00:01.000 --> 00:02.000\nHello"
-    found = with_text(sample(subtitles={"en": vtt}, settings={"words": ["subtitles"]}))
+    subtitles = {"en": vtt.replace("Hello", "Wrong"), "de": vtt}
+    found = with_text(sample(subtitles=subtitles, info={"language": "de-AT"}, settings={"words": ["subtitles"]}))
     pack(tmp_path / "a.tar", found)
     run = unpack(tmp_path / "a.tar", tmp_path / "work")
     assert run.texts == [found.frames[0].text]

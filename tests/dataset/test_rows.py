@@ -16,7 +16,7 @@ from tests.corpus.making import clip_from_run, sample, with_text
 from tests.report.runs import make_pictures, make_run
 from vip import store
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.dataset.rows import VideoRow, VideoSample, sample_of, with_key
+from vip.dataset.rows import VideoRow, VideoSample, described, sample_of, with_key
 from vip.dataset.sanitize import is_plain_name, json_value, safe_key, without_secrets
 from vip.errors import InputError, StoreError
 from vip.records import Failure, SpokenWords
@@ -64,9 +64,25 @@ def test_the_picture_is_the_file_as_it_lies_on_the_disk(tmp_path: Path) -> None:
 def test_a_name_that_leads_out_of_the_folder_is_not_taken_over(tmp_path: Path) -> None:
     run = make_run(tmp_path / "x.vip")
     rows = [one.record for one in run.keyframes]
-    (run.folder / ".hidden.jpg").write_bytes(run.keyframes[0].path.read_bytes())
-    store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.jpg"}), *rows[1:]])
+    (run.folder / ".hidden.JPG").write_bytes(run.keyframes[0].path.read_bytes())
+    store.write_rows(run.folder / store.KEYFRAMES, [rows[0].model_copy(update={"image_path": ".hidden.JPG"}), *rows[1:]])
     assert sample_of(load_run(run.folder)).frames[0].name == "0001.jpg"
+
+
+def test_what_describing_took_and_how_it_was_done_comes_with_the_descriptions(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    before = sample_of(run)
+    assert run.manifest
+    now = {"seconds": {"caption": 3.5}, "captioning": {"recipe": "paper"}}
+    store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update=now))
+    after = described(before, load_run(run.folder)).video
+    assert (after.seconds, after.captioning) == ({"caption": 3.5}, {"recipe": "paper"})
+
+
+def test_a_vector_with_numbers_that_are_none_is_the_same_once_it_is_read_again() -> None:
+    (frame,) = sample(count=1).frames
+    one, other = (dataclasses.replace(frame, vector=np.array([float("nan"), 1.0], np.float32)) for _ in range(2))
+    assert one == other
 
 
 @given(st.text(max_size=30))

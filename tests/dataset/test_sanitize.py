@@ -2,13 +2,30 @@
 
 from __future__ import annotations
 
-from vip.dataset.sanitize import json_value, safe_key
+from vip.dataset.sanitize import KEY, MOST_NAME_BYTES, is_plain_name, json_value, safe_key, without_secrets
 
 
 def test_a_long_text_makes_a_key_of_a_hundred_letters() -> None:
     assert safe_key("a" * 300) == "a" * 100
     assert safe_key("/films/") == "films"
     assert safe_key("…") == "video"
+    assert KEY.fullmatch(safe_key("a" * 300))
+    assert not KEY.fullmatch("a" * 101)
+
+
+def test_a_name_is_as_long_as_its_bytes() -> None:
+    longest = f"{'é' * ((MOST_NAME_BYTES - 4) // 2)}.jpg"
+    assert is_plain_name(longest)
+    assert not is_plain_name(f"a{longest}")
+
+
+def test_an_address_is_shown_without_login_query_and_fragment() -> None:
+    told = "https://ann:word@host.test/a?key=1#top, then https://host.test/b#token=secret."
+    assert without_secrets(told) == "https://host.test/a then https://host.test/b"
+
+
+def test_a_number_that_json_does_not_have_is_null() -> None:
+    assert json_value([float("inf"), float("-inf"), float("nan"), 1.5]) == [None, None, None, 1.5]
 
 
 def test_queries_are_cut_in_lists_and_tables_too() -> None:

@@ -32,7 +32,8 @@ def test_a_row_says_what_is_known_of_its_keyframe() -> None:
 def test_a_video_of_which_rows_are_missing_is_no_clip() -> None:
     rows = list(rows_of(sample("one")))
     assert [one.video.key for one in samples_of(rows)] == ["one"]
-    for some in (rows[:1] + rows[2:], [rows[0], rows[2], rows[1]]):
+    behind_the_first = [{**rows[1], "video": rows[0]["video"]}, rows[2]]
+    for some in (rows[:1] + rows[2:], [rows[0], rows[2], rows[1]], behind_the_first):
         with pytest.raises(ValueError, match="keyframes of one are missing"):
             list(samples_of(some))
 

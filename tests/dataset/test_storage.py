@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import stat
 import sys
@@ -284,6 +285,64 @@ def test_files_are_listed_read_and_deleted_under_any_address(folder: str, tmp_pa
     for _ in range(2):
         storage.remove(place, "a")
     assert storage.sizes_in(place) == {"b": 3}
+
+
+class Elsewhere:
+    """A file system that says what it is told to say."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, **answers: object) -> None:
+        monkeypatch.setattr(storage, "_file_system", lambda address: (self, "place"))
+        self.answers = answers
+
+    def invalidate_cache(self) -> None:
+        pass
+
+    def ls(self, place: str, *, detail: bool) -> object:
+        return self.answers["ls"]
+
+    def info(self, place: str) -> object:
+        return self.answers["info"]
+
+    def open(self, *args: object, **options: object) -> object:
+        return self.answers["open"]
+
+
+def test_files_are_listed_in_order_whatever_the_server_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    entries = [{"name": f"out/{name}", "size": 1, "type": kind} for name, kind in (("b", "file"), ("c", "directory"), ("a", "file"))]
+    Elsewhere(monkeypatch, ls=entries)
+    assert list(storage.sizes_in("x://out")) == ["a", "b"]
+
+
+@pytest.mark.parametrize("name", ["ETag", "etag", "LastModified", "mtime", "updated", "last_modified", "size"])
+def test_a_file_has_another_state_once_anything_of_it_changes(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    system = Elsewhere(monkeypatch, info={"size": 1, name: 1})
+    before = storage.state_of("x://out", "a")
+    system.answers["info"] = {"size": 1, name: 2}
+    assert storage.state_of("x://out", "a") != before
+
+
+def test_what_is_left_of_a_failed_upload_is_not_sent_when_it_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    from fsspec.spec import AbstractBufferedFile
+
+    sent: list[bytes] = []
+
+    class Upload(AbstractBufferedFile):
+        def _upload_chunk(self, final: bool = False) -> bool:
+            sent.append(self.buffer.getvalue())
+            return True
+
+    Elsewhere(monkeypatch, open=Upload(None, "place", "wb"))
+
+    def write_half() -> None:
+        with storage.writing("x://out", "a") as file:
+            file.write(b"half")
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        write_half()
+    monkeypatch.undo()
+    gc.collect()
+    assert sent == []
 
 
 def test_a_library_that_is_missing_is_named_with_how_to_install_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:

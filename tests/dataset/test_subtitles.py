@@ -100,5 +100,7 @@ def test_subtitles_and_speech_of_a_run_are_files_of_their_own_and_speech_has_its
 
 
 def test_words_come_back_from_a_file_as_they_were() -> None:
-    words = [SpokenWords(start_s=3661.25, end_s=3662.0, text="if a <b> & c --> d", origin="x")]
-    assert [(one.start_s, one.end_s, one.text) for one in spoken_words(webvtt(words), "x")] == [(3661.25, 3662.0, "if a <b> & c --> d")]
+    said = [(0.0, 1.001, 'It\'s "so"'), (3661.25, 3662.0, "if a <b> & c --> d")]
+    file = webvtt(SpokenWords(start_s=start_s, end_s=end_s, text=text, origin="x") for start_s, end_s, text in said)
+    assert [(one.start_s, one.end_s, one.text) for one in spoken_words(file, "x")] == said
+    assert '\nIt\'s "so"\n' in file, "what a player shows as it stands"

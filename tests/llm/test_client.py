@@ -166,6 +166,7 @@ def test_it_is_not_asked_again_later_or_by_another_run_on_the_same_file(room_of:
         {"pictures": ()},
         {"schema": {"type": "object"}},
         {"prompt": "Another question."},
+        {"is_greedy": True},
     ],
 )
 def test_a_question_that_differs_in_anything_is_another_question(other: dict[str, Any], room_of: RoomOf) -> None:
@@ -188,6 +189,24 @@ def test_what_another_model_or_server_answers_is_another_answer(about: dict[str,
     client, _ = room_of(GOOD)
     other, _ = room_of(GOOD, **about)
     assert client.digest(request()) != other.digest(request())
+
+
+def test_the_order_in_which_parameters_are_named_is_no_other_question(room_of: RoomOf) -> None:
+    (one, _), (other, _) = (room_of(GOOD, parameters=dict(named)) for named in ([("a", 1), ("b", 2)], [("b", 2), ("a", 1)]))
+    assert one.digest(request()) == other.digest(request())
+
+
+def test_an_answer_that_was_there_counts_for_its_folder_too(room_of: RoomOf, clock: Clockwork) -> None:
+    client, _ = room_of(GOOD)
+    used = Usage()
+
+    async def twice() -> None:
+        for _ in range(2):
+            await client.ask(request(), PROMPTS["structure"], usage=used)
+
+    clock.run(twice())
+    assert (used.requests, used.cached) == (1, 1)
+    assert used == client.budget.usage
 
 
 def test_an_engine_whose_answers_cost_nothing_is_asked_again(room_of: RoomOf, answers: AnswerCache, clock: Clockwork) -> None:
@@ -474,6 +493,9 @@ def test_a_server_that_asks_to_wait_for_hours_ends_the_run(room_of: RoomOf, cloc
         clock.run(ask(client))
     assert len(engine.asked) == 1
     assert clock.now_s == 0
+    patient, engine = room_of(busy("rate_limit", 3600.0), GOOD)
+    clock.run(ask(patient))
+    assert engine.asked_s[1] >= 3600
 
 
 def test_a_server_that_never_answered_is_given_up_soon_and_ends_the_run(room_of: RoomOf, clock: Clockwork) -> None:

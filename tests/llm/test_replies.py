@@ -165,6 +165,9 @@ def test_an_answer_without_end_is_asked_for_once_and_counted() -> None:
     with pytest.raises(ReplyError, match="100,001 letters") as failed:
         caption(client)
     assert failed.value.kind == "too_long"
+    with pytest.raises(ReplyError) as counted:
+        check_reply(Reply("a" * (LONGEST_ANSWER + 1), "m", 11, 7), "theirs:m")
+    assert (counted.value.tokens_in, counted.value.tokens_out) == (11, 7)
     assert client.engine.asked == 1  # type: ignore[attr-defined]
     assert client.budget.usage.unsure_usd > 0, "the server may have charged for it"
     assert caption(room_of(Reply("a" * LONGEST_ANSWER, "m"))).value == "a" * LONGEST_ANSWER

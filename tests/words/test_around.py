@@ -38,11 +38,13 @@ def test_long_words_end_with_an_ellipsis() -> None:
     text = json.loads(quoted("word " * 1000))
     assert len(text) == MOST_LETTERS
     assert text.endswith("…")
+    assert json.loads(quoted("a" * MOST_LETTERS)) == "a" * MOST_LETTERS
 
 
 def test_a_line_that_rolls_on_is_there_once_and_one_that_is_said_again_twice() -> None:
     rolling = [(0, 1, ["we go"]), (1, 2, ["we go", "to the sea"]), (2, 3, ["to the sea", "now"])]
     assert around([1.0], rolling) == ["we go to the sea now"]
+    assert around([1.0], [(0, 1, ["we go", "to the sea"]), (1, 2, ["we go", "to the sea", "now"])]) == ["we go to the sea now"]
     chorus = [(number, number + 1, [line]) for number, line in enumerate(["la", "one", "two", "la"])]
     assert around([1.0], chorus) == ["la one two la"]
 

@@ -72,6 +72,8 @@ def test_lines_are_read_row_by_row() -> None:
     wanted = [*rows[0], *rows[1], large]
     assert in_reading_order(reversed(wanted)) == wanted
     assert in_reading_order([]) == []
+    wide, beside = line("right", 0.5, 0.25, 0.9, 0.5), line("left, its middle at the foot", 0.1, 0.375, 0.4, 0.625)
+    assert in_reading_order([wide, beside]) == [beside, wide]
 
 
 def test_a_picture_is_read_once_by_each_reader(made: Run) -> None:
@@ -119,8 +121,9 @@ class Failing(FakeReader):
         return super().read(image)
 
 
-def test_a_killed_reading_loses_only_the_last_pictures(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(picture_text, "WRITTEN_EACH", 2)
+@pytest.mark.parametrize("each", [1, 2])
+def test_a_killed_reading_loses_only_the_last_pictures(made: Run, monkeypatch: pytest.MonkeyPatch, each: int) -> None:
+    monkeypatch.setattr(picture_text, "WRITTEN_EACH", each)
     with pytest.raises(KeyboardInterrupt):
         read_texts(made, Failing(line("EXIT")), SilentObserver())
     assert [row.keyframe_id for row in made.texts] == [frame.id for frame in made.keyframes[:2]]
@@ -148,7 +151,15 @@ def test_a_picture_without_text_has_a_row_and_no_words(made: Run) -> None:
     assert [row.lines for row in made.texts] == [()] * 4
     assert text_by_keyframe(made) == {}
     assert words_digest(made.folder, "", "") is None
+    assert reselect(made, keyframes=4, out=made.folder.with_name("again.vip")).texts == made.texts, "none is read again"
     assert notes.texts == ["words: 0 lines of text in 0 of 4 keyframes, read by fake 1"]
+
+
+def test_of_a_picture_full_of_text_the_first_lines_are_kept(made: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(picture_text, "MOST_TEXT_LINES", 2)
+    lines = (line(f"{number}", top=number / 10, bottom=number / 10 + 0.05) for number in range(4))
+    read_texts(made, FakeReader(*lines), SilentObserver())
+    assert set(text_by_keyframe(made).values()) == {("0", "1")}
 
 
 def test_a_picture_that_is_gone_is_named_and_costs_only_itself(made: Run) -> None:
@@ -303,7 +314,7 @@ def test_the_recipe_of_the_paper_reads_it_for_the_dense_caption_alone(tmp_path: 
 )
 def test_much_text_is_cut_with_a_mark(lines: list[str]) -> None:
     kept = json.loads(quoted_lines(lines))
-    assert len("".join(kept)) <= MOST_LETTERS + 1
+    assert len("".join(kept)) <= MOST_LETTERS
     assert kept[-1].endswith("…")
 
 

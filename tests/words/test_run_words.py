@@ -23,6 +23,7 @@ from vip.protocols import SilentObserver
 from vip.records import SpokenWords
 from vip.store import Run, load_run
 from vip.video import AddressSource, FileSource
+from vip.video.subtitles import SubtitleStream, SubtitleStreams
 from vip.words.run_words import check_words, words_by_keyframe, words_digest
 
 CUES = 60  # half a second each; the sample has 27 s
@@ -180,6 +181,24 @@ def test_subtitles_are_looked_for_in_files_of_this_machine_alone() -> None:
     with pytest.raises(InputError, match=r"talk\.mp4 is no video file on this machine.* Download it first, or leave --words out"):
         check_words(video, ["subtitles"], SilentObserver())
     check_words(video, ["auto"], SilentObserver())
+    page = AddressSource("http://127.0.0.1:9/watch?v=talk")  # what it offers is not known yet
+    check_words(page, ["subtitles", "speech"], SilentObserver())
+
+
+def test_pictures_of_subtitles_are_no_subtitles(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    video.with_suffix(".srt").unlink()
+    drawn = SubtitleStream(number=2, codec="hdmv_pgs_subtitle", language="en", is_text=False, is_forced=False, is_default=True)
+    monkeypatch.setattr("vip.words.run_words.subtitle_streams", lambda source: SubtitleStreams((drawn,), 0.0))
+    notes = Notes()
+    with pytest.raises(InputError, match="no subtitles that can be read"):
+        check_words(FileSource(video), ["subtitles"], notes)
+    assert notes.texts == ["talk.mp4: 1 stream of subtitles holds pictures of text, which are not read."]
+
+
+def test_words_that_are_there_already_are_not_written_again(made: Run, video: Path) -> None:
+    before = (made.folder / store.WORDS).stat().st_ino
+    add_words(Run(made.folder), FileSource(video), "subtitles")
+    assert (made.folder / store.WORDS).stat().st_ino == before
 
 
 def test_damaged_words_are_one_sentence(made: Run) -> None:

@@ -186,6 +186,45 @@ def test_a_segment_without_a_word_is_none(video: Path, tmp_path: Path) -> None:
     assert [one.text for one in made.words] == ["tone 5", "tone 8"]
 
 
+def test_a_segment_ends_with_the_speech_and_one_behind_it_is_unsure(video: Path, tmp_path: Path) -> None:
+    class Late(FakeTranscriber):
+        def transcribe(self, samples, language):  # type: ignore[no-untyped-def]
+            for segment in super().transcribe(samples, language):
+                yield replace(segment, end_s=segment.end_s + 5)
+                yield replace(segment, start_s=segment.end_s + 5, end_s=segment.end_s + 6, is_sure=True)
+
+    notes = Notes()
+    made = spoken(video, tmp_path / "r.vip", Late(), notes)
+    assert [(one.start_s, one.end_s) for one in made.words] == [pytest.approx(times, abs=0.03) for times in ((1.0, 3.8), (3.0, 3.8))]
+    assert any("4 segments of speech left out" in note for note in notes.texts)
+
+
+def test_a_language_is_looked_for_in_the_first_minutes_of_speech(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    heard: list[float] = []
+
+    class Listening(FakeTranscriber):
+        def language_of(self, samples):  # type: ignore[no-untyped-def]
+            heard.append(len(samples) / RATE)
+            return self.language
+
+    spoken(video, tmp_path / "r.vip", Listening())
+    monkeypatch.setattr(speech_module, "MOST_FOR_LANGUAGE_S", 1.0)
+    spoken(video, tmp_path / "short.vip", Listening())
+    assert heard == pytest.approx([2.9, 1.0], abs=0.06)
+
+
+def test_the_bar_is_as_long_as_the_sound_that_is_heard(video: Path, tmp_path: Path) -> None:
+    lengths: list[int] = []
+
+    class Bars(Notes):
+        def track(self, title: str, total: int, extra: object = None):  # type: ignore[no-untyped-def]
+            lengths.append(total)
+            return super().track(title, total)
+
+    spoken(video, tmp_path / "r.vip", FakeTranscriber(), Bars(), start=2.5, end=4.5)
+    assert lengths == [2]
+
+
 def test_a_language_that_is_given_is_not_looked_for(video: Path, tmp_path: Path) -> None:
     class Deaf(FakeTranscriber):
         def language_of(self, samples):  # type: ignore[no-untyped-def]
@@ -227,9 +266,20 @@ def test_who_never_pauses_is_cut_all_the_same() -> None:
 
 
 def test_a_gap_is_silence_and_a_long_gap_begins_a_window() -> None:
-    windows = list(windows_of(blocks_of([(0.0, 1.0, True), (2.5, 1.0, True), (100.0, 1.0, True), (50.0, 1.0, True)]), FakeTranscriber()))
-    assert [(float(one.start_s), len(one.samples) / RATE) for one in windows] == [(0.0, 3.5), (100.0, 1.0), (50.0, 1.0)]
-    assert not windows[0].samples[RATE : int(2.5 * RATE)].any()
+    windows = list(
+        windows_of(
+            blocks_of([(0.0, 1.0, True), (3.0, 1.0, True), (5.0, 1.0, True), (100.0, 1.0, True), (50.0, 1.0, True)]), FakeTranscriber()
+        )
+    )
+    assert [(float(one.start_s), len(one.samples) / RATE) for one in windows] == [(0.0, 6.0), (100.0, 1.0), (50.0, 1.0)]
+    heard = np.abs(windows[0].samples).reshape(6, RATE).max(axis=1)
+    assert list(heard > 0) == [True, False, False, True, False, True]
+
+
+def test_a_window_is_cut_in_the_middle_of_the_longest_pause_near_its_end() -> None:
+    pieces = [(0.0, 250.0, True), (250.0, 5.0, False), (255.0, 3.0, True), (258.0, 1.0, False), (259.0, 60.0, True)]
+    first, second = windows_of(blocks_of(pieces), FakeTranscriber())
+    assert float(first.end_s) == float(second.start_s) == pytest.approx(252.5, abs=0.03)
 
 
 @pytest.mark.slow

@@ -87,9 +87,19 @@ def test_another_encoding_is_read_and_said(video: FileSource) -> None:
 
 
 def test_the_plain_name_comes_before_english_and_english_before_others(tmp_path: Path) -> None:
-    for name in ("talk.de.srt", "talk.en.vtt", "talk.srt", "talk2.srt", "talk.a.b.srt", "talk.txt", "talk.mkv"):
+    for name in (
+        "talk.de.srt",
+        "talk.eng.srt",
+        "talk.en.vtt",
+        "talk.srt",
+        "talk2.srt",
+        "talk.a.b.srt",
+        "talk.whodirectedit.srt",
+        "talk.txt",
+        "talk.mkv",
+    ):
         (tmp_path / name).touch()
-    assert [path.name for path in files_beside(tmp_path / "talk.mkv")] == ["talk.srt", "talk.en.vtt", "talk.de.srt"]
+    assert [path.name for path in files_beside(tmp_path / "talk.mkv")] == ["talk.srt", "talk.en.vtt", "talk.eng.srt", "talk.de.srt"]
 
 
 def test_a_stream_in_the_video_is_read_where_no_file_lies_beside_it(tmp_path: Path) -> None:
@@ -121,6 +131,13 @@ def test_the_stream_that_a_player_would_show_is_read(video: FileSource, monkeypa
         chosen.append(int(words.text.split()[-1]))
         streams = [one for one in streams if one.number != chosen[-1]]
     assert chosen == [5, 8, 6, 1, 9, 7]
+
+
+def test_streams_that_hold_pictures_of_text_are_counted(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = SubtitleStream(number=1, codec="dvd_subtitle", language="fr", is_text=False, is_forced=False, is_default=False)
+    monkeypatch.setattr(subtitles, "subtitle_streams", lambda source: SubtitleStreams((drawn, replace(drawn, number=2)), 0.0))
+    found = read_subtitles(video)
+    assert (found.words, found.notes) == ((), ("talk.mkv: 2 streams of subtitles hold pictures of text, which are not read.",))
 
 
 def test_a_file_counts_from_where_the_video_starts(tmp_path: Path) -> None:
@@ -159,6 +176,14 @@ def test_times_that_cannot_be_are_counted(video: FileSource) -> None:
     found = read_subtitles(video)
     assert [one.text for one in found.words][:2] == ["Fish & chips for two", "Bye"]
     assert all(one.start_s < one.end_s for one in found.words)
+
+
+def test_of_too_many_subtitles_the_first_are_read(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(subtitles, "MOST_WORDS", 1)
+    video.path.with_suffix(".srt").write_text(SRT, encoding="utf-8")
+    found = read_subtitles(video)
+    assert [one.text for one in found.words] == ["Fish & chips for two"]
+    assert found.notes == ("talk.srt: only its first 1 subtitles are read.",)
 
 
 def test_overlapping_subtitles_are_all_there_in_order(video: FileSource) -> None:

@@ -13,6 +13,7 @@ import openai
 import pytest
 
 from tests.api_server import CAPTION, ApiServer
+from tests.hostile_server import HostileServer, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
 from vip.models.openai.batch_api import OpenAIBatches
 from vip.models.openai.engine import OpenAIEngine
@@ -34,14 +35,14 @@ def _no_environment(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @asynccontextmanager
-async def batches_of(server: ApiServer) -> AsyncIterator[OpenAIBatches]:
+async def batches_of(server: ApiServer | HostileServer) -> AsyncIterator[OpenAIBatches]:
     engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
     async with openai.AsyncOpenAI(api_key=KEY, base_url=server.base_url, max_retries=0) as client:
         yield OpenAIBatches(client, ServerIdentity(server.base_url, "tiny-vlm", KEY, 60), engine.build_body, engine.parse_reply)
     await engine.close()
 
 
-def with_batches(server: ApiServer, work: Callable[[OpenAIBatches], Awaitable[Result]]) -> Result:
+def with_batches(server: ApiServer | HostileServer, work: Callable[[OpenAIBatches], Awaitable[Result]]) -> Result:
     async def go() -> Result:
         async with batches_of(server) as batches:
             return await work(batches)
@@ -135,6 +136,7 @@ def test_rows_that_expired_are_busy_and_not_lost(tmp_path: Path) -> None:
     assert (state.status, state.completed, state.failed) == ("expired", 1, 1)
     assert isinstance(found["a"], Reply)
     assert isinstance(found["b"], BusyError)
+    assert found["b"].kind == "timeout"
     assert "before the completion window expired" in str(found["b"])
 
 
@@ -150,6 +152,32 @@ def test_a_batch_that_fails_says_why_and_whether_it_may_go_later(tmp_path: Path)
         state, found = answers(server, tmp_path, {"a": PLAIN, "b": PLAIN})
     assert (state.status, state.full) == ("failed", False)
     assert "too many requests" in str(state.error)
+
+
+def test_the_first_reasons_of_a_batch_that_fails_are_told_with_their_lines() -> None:
+    reasons = [{"line": number, "message": f"reason {number}"} for number in range(1, 5)]
+
+    lists = (reasons, [{"message": "too large"}], [{"message": "a"}, {"message": "b", "code": "token_limit_exceeded"}], [])
+    answers = iter([json.dumps({"id": "batch_1", "status": "failed", "errors": {"data": errors}}).encode() for errors in lists])
+
+    async def work(batches: OpenAIBatches) -> list[BatchState]:
+        return [await batches.state("batch_1") for _ in lists]
+
+    with HostileServer(lambda request: http(next(answers))) as server:
+        several, plain, full, none = with_batches(server, work)
+    assert several.error == "line 1: reason 1; line 2: reason 2; line 3: reason 3"
+    assert (plain.error, none.error) == ("too large", None)
+    assert [one.full for one in (several, plain, full, none)] == [False, False, True, False]
+
+
+def test_a_row_without_a_status_may_be_asked_again() -> None:
+    async def work(batches: OpenAIBatches) -> object:
+        return batches._parse_row(b'{"custom_id": "tkey", "response": {"status_code": "many", "body": {}}}')
+
+    with ApiServer() as server:
+        assert isinstance(found := with_batches(server, work), tuple)
+    assert found[0] == "key"
+    assert isinstance(found[1], BusyError)
 
 
 # ---------------------------------------------------------------- jobs

@@ -116,6 +116,7 @@ def test_a_schema_is_asked_for_strictly() -> None:
     assert asked["json_schema"]["schema"]["additionalProperties"] is False
     assert set(asked["json_schema"]["schema"]["required"]) == set(Famous.model_fields)
     assert Famous.model_validate_json(reply.text).focus == "a test"
+    assert server.chats[0].body["messages"][0]["content"] == "Structure it.", "as text, which any server takes"
 
 
 def test_other_servers_get_max_tokens_and_need_no_key() -> None:
@@ -394,6 +395,12 @@ def test_a_silent_server_times_out() -> None:
         with pytest.raises(BusyError, match=r"did not answer within 0\.2 s.*--request-timeout") as caught:
             ask(engine, PLAIN)
     assert caught.value.kind == "timeout"
+
+
+def test_a_silent_server_has_less_time_for_its_list_of_models(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.models.openai.engine.CONNECT_TIMEOUT_S", 0.2)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(EngineError, match=r"did not answer within 0\.2 s"):
+        OpenAIEngine(None, base_url=f"http://127.0.0.1:{silent.getsockname()[1]}/v1")
 
 
 @pytest.mark.slow

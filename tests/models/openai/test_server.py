@@ -1,10 +1,15 @@
-"""Which server the key of the environment is for: scheme, host and port decide."""
+"""What is known of a server: whose key it gets, what is not said of it, how its errors are taken."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+
 import pytest
 
+from vip.errors import BusyError, ReplyError
+from vip.models.openai.errors import REDACTED, ServerIdentity, is_rejection
 from vip.models.openai.server import find_key, is_of_environment
+from vip.models.openai.transport import decode_json
 
 
 @pytest.mark.parametrize(
@@ -36,3 +41,39 @@ def test_a_key_is_for_one_scheme_host_and_port(
     monkeypatch.setenv("OPENAI_API_KEY", " sk-of-the-user ")
     assert is_of_environment(address) is is_for_it
     assert find_key(None, address) == ("sk-of-the-user" if is_for_it else None)
+
+
+def test_a_server_is_named_without_its_secrets_in_any_spelling() -> None:
+    server = ServerIdentity("http://ann:pass%20word@box:8000/v1/?token=one two", "m", None, 1.0)
+    assert server.address == "http://box:8000/v1"
+    for told in ("token=one two", "token%3Done%20two", "token%3Done+two"):
+        assert server.remove_secrets(f"It said {told}.") == f"It said {REDACTED}."
+
+
+ABOUT_A_PICTURE = (
+    *("content_filter", "content_policy_violation", "image_content_policy_violation", "moderation_blocked", "image_parse_error"),
+    *("image_too_large", "image_too_small", "invalid_base64_image", "invalid_image", "invalid_image_format"),
+)
+"""As the reference of the API names them."""
+
+
+class RefusedError(Exception):
+    def __init__(self, status_code: int, **body: str) -> None:
+        self.status_code, self.body = status_code, body
+
+
+@pytest.mark.parametrize("status", [400, 422, 501])
+def test_a_server_that_does_not_know_a_parameter_may_say_so_by_three_codes(status: int) -> None:
+    assert is_rejection(RefusedError(status))
+    assert is_rejection(RefusedError(status, code="unknown_parameter"))
+    assert not any(is_rejection(RefusedError(status, **{name: code})) for name in ("code", "type") for code in ABOUT_A_PICTURE)
+    assert not is_rejection(RefusedError(404))
+
+
+@pytest.mark.parametrize(
+    ("kind", "error"), [("application/json; charset=utf-8", ReplyError), ("application/json", ReplyError), ("text/html", BusyError)]
+)
+def test_json_that_does_not_end_costs_one_item_and_a_page_is_no_answer(kind: str, error: type[Exception]) -> None:
+    reply = SimpleNamespace(content=b'{"choices": [', headers={"content-type": kind})
+    with pytest.raises(error):
+        decode_json(reply, ServerIdentity("http://box/v1", "m", None, 1.0))

@@ -166,6 +166,9 @@ def test_each_task_has_its_metrics_the_target_first() -> None:
     assert names["yc2r"] == ["aver", "vr-r1", "vr-r5", "vr-r10", "vr-r100"]
     moments = [f"{kind}-{tiou}-r{k}" for kind in ("vcmr", "svmr") for tiou in ("0.5", "0.7") for k in (1, 5, 10, 100)]
     assert names["tvr"] == ["aver", *moments, "vr-r1", "vr-r5", "vr-r10", "vr-r100"]
+    kinds = {key: value_metrics(BY_KEY[key])[0].signature.split("|")[5:8] for key in ("tvr", "how2r", "yc2r")}
+    moments_at = ["vcmr", "k:1,5,10", "tiou>=0.7 float32"]
+    assert kinds == {"tvr": moments_at, "how2r": moments_at, "yc2r": ["vr", "k:1,5,10", "most:100"]}
     assert names["tvc"] == [
         *("cider-d", "bleu-1", "bleu-2", "bleu-3", "bleu-4", "rouge-l-coco", "meteor", "cider-d-video-mean"),
         *("cider-d-paragraph", "bleu-4-paragraph", "rouge-l-coco-paragraph"),

@@ -294,9 +294,14 @@ class OpenAIEngine:
             return []
 
     async def _list_models(self, client: openai.AsyncOpenAI) -> list[str]:
-        limit_s = min(self._server.timeout_s, CONNECT_TIMEOUT_S)
+        limit_s = self._listing.timeout_s
         listed = client.with_options(timeout=limit_s).get("/models", cast_to=http_library().Response)
         return _model_ids(decode_json(await with_timeout(self._server, listed, limit_s), self._server))
+
+    @property
+    def _listing(self) -> ServerIdentity:
+        """The server with the time that it has to list its models."""
+        return replace(self._server, timeout_s=min(self._server.timeout_s, CONNECT_TIMEOUT_S))
 
     async def _list_models_once(self) -> list[str]:
         async with self._new_client() as client:
@@ -310,7 +315,7 @@ class OpenAIEngine:
             scrub(exc, self._server)
             raise EngineError(f"{self._server.address} does not list its models. {_name_model_advice()}") from exc
         except (openai.APIConnectionError, openai.AuthenticationError) as exc:  # no question would fare better
-            found = translate(exc, self._server)
+            found = translate(exc, self._listing)
             raise found if isinstance(found, EngineError) else self._model_list_error(found) from exc
         except openai.OpenAIError as exc:
             raise self._model_list_error(translate(exc, self._server)) from exc
