@@ -124,6 +124,21 @@ def test_lines_in_colour_that_join_are_progress(ink: tuple[int, int, int]) -> No
     assert change(before, now).is_progress
 
 
+@pytest.mark.parametrize("is_page", [True, False])
+def test_fine_lines_join_a_page_and_are_another_picture_on_a_view(is_page: bool) -> None:
+    """As an insert of bricks does that is as grey as what it covers: the lines alone tell it."""
+    grain = np.zeros((360, 640)) if is_page else cv2.GaussianBlur(np.random.default_rng(0).normal(0, 90, (360, 640)), (0, 0), 6)
+    before = np.dstack([np.clip(128 + grain, 0, 255).astype(np.uint8)] * 3)
+    now = before.copy()
+    for row in range(180, 340, 14):
+        cv2.line(now, (40, row), (300, row), (190, 190, 190), 2)
+    for column in range(40, 300, 26):
+        cv2.line(now, (column, 180), (column, 334), (190, 190, 190), 2)
+    found = change(before, now)
+    assert found.strength(STANDS_STILL) >= 1
+    assert found.is_progress == is_page
+
+
 def test_other_words_beside_the_same_photograph_are_another_picture() -> None:
     """The photograph is most of what the page shows."""
 

@@ -38,6 +38,7 @@ TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from fra
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
 MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
 INK_LEAVES = 0.75  # share of the background that letters leave beside them as it was (0.88 and more); inserts and people cover it (0.61)
+PAGE_VARIANCE = 1.0  # of most windows of the background that lines join on (0.2 at most in 222 pairs); a calm view of nature has 2.2
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
@@ -67,11 +68,13 @@ class LocalChange:
     """Of what changed, the part that is content where there was background."""
     background_left: float
     """Of the background where content joined, the part that is as it was, or beside what is; 1 where none did."""
+    is_page: bool
+    """Whether the background of the earlier picture is plain, as that of a slide or a terminal."""
 
     @property
     def is_progress(self) -> bool:
         """Whether lines joined what was there and stays: a bullet on a slide, output in a terminal."""
-        return self.gone < KEPT_CONTENT and self.joined > MOSTLY_JOINED and self.background_left > INK_LEAVES
+        return self.is_page and self.gone < KEPT_CONTENT and self.joined > MOSTLY_JOINED and self.background_left > INK_LEAVES
 
     def strength(self, restless: Restlessness) -> float:
         """How much it is of what makes another picture where so much changes all the time: from 1 on it is one."""
@@ -94,8 +97,8 @@ class Restlessness:
 
 
 STANDS_STILL = Restlessness(0.0, 0.0)
-UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, gone=0.0, joined=0.0, background_left=1.0)
-ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, gone=1.0, joined=0.0, background_left=0.0)
+UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, gone=0.0, joined=0.0, background_left=1.0, is_page=False)
+ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, gone=1.0, joined=0.0, background_left=0.0, is_page=False)
 
 
 class SmallPicture:
@@ -154,6 +157,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
         gone=float(_opened(lost & had, BESIDE).sum()) / max(1, int(had.sum())),
         joined=_share(joined, new),
         background_left=_share(cv2.dilate(as_it_was.astype(np.uint8), BESIDE) > 0, joined, empty=1.0),
+        is_page=not had.all() and float(np.median(before.variance[~had])) < PAGE_VARIANCE,
     )
 
 
