@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from vip.files import open_named
+
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_CHUNKS = 64  # a PNG says within its first few chunks that it is animated
 ANIMATION_FLAG = 0x02  # in the first byte of the chunk VP8X
@@ -13,7 +15,7 @@ ANIMATION_FLAG = 0x02  # in the first byte of the chunk VP8X
 def is_animated(path: Path) -> bool:
     """Return whether a WebP or PNG file holds several pictures; False for a file that cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             return is_animated_webp(file) or _is_animated_png(file)
     except OSError:
         return False
