@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
 
 from vip.files import open_named
 
@@ -21,13 +21,13 @@ def is_animated(path: Path) -> bool:
         return False
 
 
-def is_animated_webp(file: BinaryIO) -> bool:
+def is_animated_webp(file: IO[bytes]) -> bool:
     file.seek(0)
     start = file.read(21)
     return start[:4] == b"RIFF" and start[8:16] == b"WEBPVP8X" and bool(start[20] & ANIMATION_FLAG) if len(start) == 21 else False
 
 
-def _is_animated_png(file: BinaryIO) -> bool:
+def _is_animated_png(file: IO[bytes]) -> bool:
     file.seek(0)
     if file.read(8) != PNG_SIGNATURE:
         return False
