@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import stat
 from pathlib import Path
+from typing import IO
 
 import pytest
 
@@ -71,3 +74,15 @@ def test_where_nothing_can_be_remembered_nothing_is_signed(monkeypatch: pytest.M
     assert not user_state.is_signed("x", "y")
     with pytest.raises(StoreError, match="set XDG_STATE_HOME"):
         user_state.remember("jobs", "x")
+
+
+def test_a_secret_that_a_full_disk_does_not_hold_leaves_nothing_behind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    def refuse(number: int, mode: str) -> IO[bytes]:
+        os.close(number)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    with monkeypatch.context() as full:
+        full.setattr(os, "fdopen", refuse)
+        assert user_state.signature("x") is None
+    assert not list(user_state.folder().iterdir())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import threading
 from collections.abc import Iterator
@@ -16,6 +17,8 @@ import vip.video.container
 from tests.media import Clips, card, sound
 from vip.errors import InputError
 from vip.video import Video
+from vip.video.animated import is_animated
+from vip.video.source import FileSource, source_of
 
 TEXT = "This is a letter and no video.\n" * 40
 SUBTITLES = "1\n00:00:01,000 --> 00:00:02,000\nHello.\n\n2\n00:00:03,000 --> 00:00:04,000\nBye.\n"
@@ -43,6 +46,17 @@ def test_a_folder(tmp_path: Path) -> None:
 def test_an_empty_file(tmp_path: Path) -> None:
     (tmp_path / "empty.mp4").touch()
     assert refusal(tmp_path / "empty.mp4") == " is empty (0 bytes). Copy or download it again."
+
+
+@pytest.mark.parametrize("suffix", [".mp4", ".webp", ".png", ".gif"])
+def test_a_pipe_is_not_waited_for(tmp_path: Path, suffix: str) -> None:
+    path = tmp_path / f"pipe{suffix}"
+    os.mkfifo(path)
+    assert refusal(path) == " is no regular file. Give a video file."
+    with pytest.raises(InputError, match="is no regular file"):
+        source_of(path)
+    assert not is_animated(path)
+    assert not FileSource(path).is_animated_webp()
 
 
 @pytest.mark.parametrize("content", [TEXT.encode(), b"\0" * 5000, np.random.default_rng(0).bytes(5000)], ids=["text", "zeros", "noise"])

@@ -99,9 +99,10 @@ def _create_secret(path: Path) -> None:
     """Write a new secret, unless another process was quicker."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")
-    with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600), "wb") as file:
-        file.write(secrets.token_bytes(SECRET_BYTES))
+    number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:
+        with os.fdopen(number, "wb") as file:
+            file.write(secrets.token_bytes(SECRET_BYTES))
         with suppress(FileExistsError):
             path.hardlink_to(part)
     finally:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import os
 import shutil
@@ -28,6 +29,17 @@ def test_who_works_on_it_is_known_while_it_does(tmp_path: Path) -> None:
         assert running_pid(home) == os.getpid()
         assert (home / LOCK).read_text() == f" {os.getpid()}"
     assert running_pid(home) is None
+
+
+def test_a_full_disk_names_no_process_and_the_lock_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(number: int, data: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr("vip.corpus.state_dir.LOCK_WAITS_S", ())
+    with monkeypatch.context() as full:
+        full.setattr(os, "write", refuse)
+        with hold_lock(tmp_path, "corpus"), pytest.raises(UsageError, match=r"process unknown\) works"), hold_lock(tmp_path, "corpus"):
+            pass
 
 
 def test_another_is_refused_and_told_who_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

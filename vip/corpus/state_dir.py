@@ -83,8 +83,8 @@ def hold_lock(home: Path, out: str) -> Iterator[None]:
                 raise UsageError(f"Another {who} works on {shown(out)}. Wait for it, or end it, or choose another -o.")
             time.sleep(wait_s)
         file.truncate(0)
-        file.write(f" {os.getpid()}".encode())  # behind the byte that is locked on Windows
-        file.flush()
+        with suppress(OSError):  # on a full disk the lock holds without a name
+            os.write(file.fileno(), f" {os.getpid()}".encode())  # behind the byte that is locked on Windows
         yield
 
 

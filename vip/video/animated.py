@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import BinaryIO
+from typing import IO
+
+from vip.files import open_named
 
 PNG_SIGNATURE = b"\x89PNG\r\n\x1a\n"
 MOST_CHUNKS = 64  # a PNG says within its first few chunks that it is animated
@@ -13,19 +15,19 @@ ANIMATION_FLAG = 0x02  # in the first byte of the chunk VP8X
 def is_animated(path: Path) -> bool:
     """Return whether a WebP or PNG file holds several pictures; False for a file that cannot be read."""
     try:
-        with path.open("rb") as file:
+        with open_named(path) as file:
             return is_animated_webp(file) or _is_animated_png(file)
     except OSError:
         return False
 
 
-def is_animated_webp(file: BinaryIO) -> bool:
+def is_animated_webp(file: IO[bytes]) -> bool:
     file.seek(0)
     start = file.read(21)
     return start[:4] == b"RIFF" and start[8:16] == b"WEBPVP8X" and bool(start[20] & ANIMATION_FLAG) if len(start) == 21 else False
 
 
-def _is_animated_png(file: BinaryIO) -> bool:
+def _is_animated_png(file: IO[bytes]) -> bool:
     file.seek(0)
     if file.read(8) != PNG_SIGNATURE:
         return False

@@ -46,6 +46,8 @@ class Local:
             raise InputError(f"{path} is a folder, not a video.")
         if not path.exists():
             raise InputError(f"{path} does not exist. Check the path.")
+        if not path.is_file():  # reading a FIFO would never end
+            raise InputError(f"{path} is no regular file. Give a video file.")
         if path.stat().st_size == 0:
             raise InputError(f"{path} is empty (0 bytes). Copy or download it again.")
         if self._hash is not None:

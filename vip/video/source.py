@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 from vip.errors import InputError
-from vip.files import leads_out
+from vip.files import leads_out, open_named
 from vip.records import PICTURE_SUFFIXES
 from vip.video.animated import is_animated, is_animated_webp
 
@@ -80,7 +80,7 @@ class FileSource:
     def is_animated_webp(self) -> bool:
         """Return whether it is an animated WebP, which FFmpeg cannot decode."""
         try:
-            with self.path.open("rb") as file:
+            with open_named(self.path) as file:
                 return is_animated_webp(file)
         except OSError:
             return False
@@ -227,6 +227,8 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
     if os.path.isdir(path):  # noqa: PTH112 - Path.is_dir() raises for a name that is too long
         return _folder_source(path)
     if os.path.exists(path):  # noqa: PTH110 - as above
+        if not os.path.isfile(path):  # noqa: PTH113 - as above
+            raise InputError(f"{path} is no regular file. Give a video file.")
         return PicturesSource((path,), path, path.stem) if is_picture(path) else FileSource(path)
     if isinstance(given, str) and (scheme := SCHEME.match(given)):
         raise InputError(
