@@ -54,6 +54,19 @@ def test_nothing_heavy_is_loaded_to_help(arguments: list[str]) -> None:
     assert not {name for name in heavy(modules) if name.partition(".")[0] not in of_typer}
 
 
+@pytest.mark.extra("torch")
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["train", "nextqa-mc", "--annotations", "data", "--features", "f.h5", "-o", "out"],
+        ["train", "fiber", "--annotations", "data", "--features", "f", "-o", "out"],
+        ["pretrain", "--features", "f", "-o", "out"],
+    ],
+)
+def test_an_option_that_is_missing_is_said_before_torch_is_loaded(arguments: list[str]) -> None:
+    assert "torch" not in loaded(f"from vip.cli.app import run; assert run({arguments}) == 2")
+
+
 def test_a_command_does_not_load_the_others() -> None:
     """Thirty modules and their options would be a tenth of the start."""
     modules = loaded("import vip.cli.app as app; app.run(['sheet', 'nothing'])")

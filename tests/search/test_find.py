@@ -308,6 +308,14 @@ def test_an_index_of_a_newer_vip_is_left_alone(runs: Path, tmp_path: Path) -> No
         find_moments("milk", [runs], folder=index)
 
 
+def test_an_index_that_another_process_made_in_the_meantime_is_used(runs: Path, tmp_path: Path) -> None:
+    index = tmp_path / "index"
+    found = find_moments("milk", [runs], folder=index)
+    with closing(sqlite3.connect(index / "index.sqlite")) as connection:
+        connection.execute("PRAGMA user_version = 0")  # as it was when this process looked
+    assert find_moments("milk", [runs], folder=index) == found
+
+
 def test_no_index_is_written_through_a_link(runs: Path, tmp_path: Path) -> None:
     index, elsewhere = tmp_path / "index", tmp_path / "elsewhere"
     index.mkdir()

@@ -33,19 +33,21 @@ MOST_UNCOUNTED = 2**26  # numbers of vectors in files, which a search compares i
 AGAIN = "Delete {}; the next search makes it again."
 TOKENIZER = "porter unicode61 remove_diacritics 2"
 SCHEMA = f"""
-CREATE TABLE sources (id INTEGER PRIMARY KEY, address TEXT NOT NULL, part TEXT NOT NULL, stamp TEXT NOT NULL, UNIQUE (address, part));
-CREATE TABLE embedders (id INTEGER PRIMARY KEY, label TEXT NOT NULL, dim INTEGER NOT NULL, slots INTEGER NOT NULL DEFAULT 0,
+CREATE TABLE IF NOT EXISTS
+    sources (id INTEGER PRIMARY KEY, address TEXT NOT NULL, part TEXT NOT NULL, stamp TEXT NOT NULL, UNIQUE (address, part));
+CREATE TABLE IF NOT EXISTS embedders (id INTEGER PRIMARY KEY, label TEXT NOT NULL, dim INTEGER NOT NULL, slots INTEGER NOT NULL DEFAULT 0,
     settled INTEGER NOT NULL DEFAULT 0, indexed INTEGER NOT NULL DEFAULT 0, trained INTEGER NOT NULL DEFAULT 0,
     version INTEGER, mean BLOB, UNIQUE (label, dim));
-CREATE TABLE videos (id INTEGER PRIMARY KEY, source INTEGER NOT NULL, name TEXT, origin TEXT, youtube_id TEXT, domains TEXT, aspect REAL);
-CREATE INDEX videos_of_source ON videos (source);
-CREATE TABLE keyframes (id INTEGER PRIMARY KEY, video INTEGER NOT NULL, number INTEGER NOT NULL, keyframe_id TEXT NOT NULL,
+CREATE TABLE IF NOT EXISTS
+    videos (id INTEGER PRIMARY KEY, source INTEGER NOT NULL, name TEXT, origin TEXT, youtube_id TEXT, domains TEXT, aspect REAL);
+CREATE INDEX IF NOT EXISTS videos_of_source ON videos (source);
+CREATE TABLE IF NOT EXISTS keyframes (id INTEGER PRIMARY KEY, video INTEGER NOT NULL, number INTEGER NOT NULL, keyframe_id TEXT NOT NULL,
     time_s REAL, start_s REAL, end_s REAL, picture TEXT NOT NULL, has_people INTEGER NOT NULL, embedder INTEGER, slot INTEGER);
-CREATE UNIQUE INDEX keyframes_of_video ON keyframes (video, number);
-CREATE UNIQUE INDEX keyframe_in_slot ON keyframes (embedder, slot) WHERE slot IS NOT NULL;
-CREATE TABLE free_slots (embedder INTEGER NOT NULL, slot INTEGER NOT NULL, PRIMARY KEY (embedder, slot)) WITHOUT ROWID;
-CREATE VIRTUAL TABLE texts USING fts5({", ".join(KeyframeTexts._fields)}, tokenize = '{TOKENIZER}');
-CREATE VIRTUAL TABLE terms USING fts5vocab(texts, row);
+CREATE UNIQUE INDEX IF NOT EXISTS keyframes_of_video ON keyframes (video, number);
+CREATE UNIQUE INDEX IF NOT EXISTS keyframe_in_slot ON keyframes (embedder, slot) WHERE slot IS NOT NULL;
+CREATE TABLE IF NOT EXISTS free_slots (embedder INTEGER NOT NULL, slot INTEGER NOT NULL, PRIMARY KEY (embedder, slot)) WITHOUT ROWID;
+CREATE VIRTUAL TABLE IF NOT EXISTS texts USING fts5({", ".join(KeyframeTexts._fields)}, tokenize = '{TOKENIZER}');
+CREATE VIRTUAL TABLE IF NOT EXISTS terms USING fts5vocab(texts, row);
 PRAGMA user_version = {VERSION};
 """
 
@@ -269,7 +271,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648"):
         connection.execute(f"PRAGMA {pragma}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
-    if version == 0:
+    if version == 0:  # what another process made in the meantime stays
         connection.executescript(f"BEGIN IMMEDIATE; {SCHEMA} COMMIT;")
     elif version != VERSION:
         raise sqlite3.DatabaseError(f"it has version {version}, and this vip knows {VERSION}")

@@ -71,6 +71,8 @@ def train_on_records(request: FillerRequest, *, observer: Observer) -> TrainedFi
         BackendError: a library, the T5 or the device is missing.
     """
     check_installed()
+    if request.model is None and not request.resume:  # before torch is imported, which takes seconds
+        raise UsageError(f"Name the model to train: {option('model', 'early-fusion')}, or text, or late-fusion.")
     from vip.baselines.fiber.t5 import check_transformers
 
     check_transformers()
@@ -84,8 +86,6 @@ def train_on_records(request: FillerRequest, *, observer: Observer) -> TrainedFi
     if request.model is not None:
         assignments = merge([parse_assignments(request.assignments), {"training": own} if own else {}])
         settings = load_settings(request.model, config=request.config, assignments=assignments)
-    elif not request.resume:
-        raise UsageError(f"Name the model to train: {option('model', 'early-fusion')}, or text, or late-fusion.")
     elif request.config or request.assignments or request.seed is not None:
         raise UsageError(f"Settings are given without {option('model', 'NAME')}. Name it, or leave the settings out to go on as before.")
     data = FillerData(

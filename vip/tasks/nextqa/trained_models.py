@@ -77,6 +77,8 @@ def train_on_annotations(request: TrainRequest, *, observer: Observer) -> Traine
             f'No model is trained for "{request.task}".{did_you_mean(request.task, (*TASKS, "value"))} Name {", ".join(TASKS)} or value.'
         )
     check_installed()
+    if request.model is None and not request.resume:  # before torch is imported, which takes seconds
+        raise UsageError(f"Name the model to train: {option('model', 'hga')}.")
     from vip.baselines.nextqa.assemble import load_settings
     from vip.baselines.nextqa.train import TrainingData, train_model
     from vip.baselines.settings import merge, parse_assignments
@@ -87,8 +89,6 @@ def train_on_annotations(request: TrainRequest, *, observer: Observer) -> Traine
     assignments = merge([parse_assignments(request.assignments), {"training": own} if own else {}])
     if request.model is not None:
         settings = load_settings(request.task, request.model, decoder=request.decoder, config=request.config, assignments=assignments)
-    elif not request.resume:
-        raise UsageError(f"Name the model to train: {option('model', 'hga')}.")
     elif request.config or request.assignments or request.decoder or request.seed is not None:
         raise UsageError(f"Settings are given without {option('model', 'NAME')}. Name it, or leave the settings out to go on as before.")
     kind = cast("Kind", request.task)

@@ -66,6 +66,8 @@ def pretrain(request: PretrainRequest, *, observer: Observer) -> TrainedHero:
         StoreError: the folder is in use, or cannot be written to.
     """
     check_installed()
+    if request.subtitles is None or not request.subtitles.is_file():  # before torch is imported, which takes seconds
+        raise UsageError(f"Sentences are masked and searched for. Name one file of subtitles: {option('subtitles', 'FILE')}.")
     from vip.baselines.training import Machine
     from vip.baselines.value import run_folder
     from vip.baselines.value.pretraining import scores_on
@@ -137,8 +139,6 @@ def _prepare(request: PretrainRequest) -> tuple[ValueSettings, Callable[[str], o
     from vip.baselines.value.settings import load_settings
     from vip.tasks.value.training_data import ChannelReader
 
-    if request.subtitles is None or not request.subtitles.is_file():
-        raise UsageError(f"Sentences are masked and searched for. Name one file of subtitles: {option('subtitles', 'FILE')}.")
     reader = ChannelReader(request.features, request.subtitles)
     videos = reader.videos()
     if not videos:
