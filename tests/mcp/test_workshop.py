@@ -23,7 +23,7 @@ from vip.mcp import workshop
 from vip.mcp.pictures import shrink
 from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
 from vip.mcp.worker import _PipeObserver, perform
-from vip.mcp.workshop import SharedBudget
+from vip.mcp.workshop import SharedBudget, Workshop
 from vip.protocols import SilentObserver
 from vip.store import load_run
 
@@ -208,6 +208,14 @@ def test_only_what_this_call_spends_is_reported(server: Server) -> None:
     run_with_words(server.root / "talk.vip", 1)
     assert not server.call("sheet", video="talk.vip", spent_usd=0.3).is_error
     assert server.reported == [0.0]
+
+
+def test_the_ceiling_is_that_of_the_server_and_an_index_that_of_its_sources(tmp_path: Path) -> None:
+    settings = ServerSettings(roots=(tmp_path,), work=tmp_path, max_usd=0.25, captions=CaptionSettings(max_usd=9.0))
+    here = Workshop(settings, SilentObserver(), SharedBudget(0.25))
+    assert here.captions.max_usd == 0.25
+    assert here.index_of(["b", "a", "b"]) == here.index_of(["a", "b"])
+    assert len({here.index_of(names) for names in (["a"], ["b"], ["a", "b"], ["ab"], [])}) == 5
 
 
 def test_all_that_a_call_puts_aside_is_reported_before_each_request() -> None:
