@@ -178,6 +178,11 @@ def test_times_that_cannot_be_are_counted(video: FileSource) -> None:
     assert all(one.start_s < one.end_s for one in found.words)
 
 
+def test_a_letter_that_ends_texts_elsewhere_ends_none_here(video: FileSource) -> None:
+    video.path.with_suffix(".srt").write_bytes(SRT.replace("Fish", "Fi\0sh").encode())
+    assert [one.text for one in read_subtitles(video).words] == ["Fish & chips for two", "Bye"]
+
+
 def test_of_too_many_subtitles_the_first_are_read(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(subtitles, "MOST_WORDS", 1)
     video.path.with_suffix(".srt").write_text(SRT, encoding="utf-8")
