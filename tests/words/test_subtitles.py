@@ -65,9 +65,10 @@ def test_a_file_beside_the_video_gives_words_and_times(video: FileSource, suffix
 def test_subtitles_whose_times_cannot_be_are_left_out_and_counted(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
     video.path.with_suffix(".srt").touch()
     cues = [TimedText(2.0, 1.0, "back"), TimedText(1.0, 1.0, "never"), TimedText(0.0, 1e12, "for ever"), TimedText(3.0, 4.0, "Bye")]
+    cues.append(TimedText(0.5, 1.0, "Hi"))  # in the order of their times all the same
     monkeypatch.setattr(subtitles, "read_text", lambda *_: iter(cues))
     found = read_subtitles(video)
-    assert [one.text for one in found.words] == ["Bye"]
+    assert [one.text for one in found.words] == ["Hi", "Bye"]
     assert found.notes == ("talk.srt: 3 subtitles end before they begin: left out.",)
 
 
