@@ -336,9 +336,11 @@ def test_engines_that_cannot_answer_or_cannot_be_asked_are_refused(run: Path, mo
         ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake:auth"))
     with pytest.raises(BackendError, match="answers no questions"):
         ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake", structure_engine="offline", recipe="paper"))
-    monkeypatch.setattr(FakeEngine, "capabilities", replace(FakeEngine.capabilities, captions_only=True))
-    with pytest.raises(BackendError, match="fake only describes pictures and answers no questions"):
-        ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake"))
+    can = FakeEngine.capabilities
+    writes_captions = property(lambda engine: replace(can, captions_only=engine.detail == "refuse"))
+    monkeypatch.setattr(FakeEngine, "capabilities", writes_captions)
+    with pytest.raises(BackendError, match="fake:refuse only describes pictures and answers no questions"):
+        ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake:refuse", structure_engine="fake", recipe="paper"))
 
 
 @pytest.mark.parametrize(("question", "words"), [(" \n\t", "is empty"), ("a" * 1001, "1,001 letters")])
