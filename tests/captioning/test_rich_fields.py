@@ -25,7 +25,7 @@ from vip.store import KeyframePicture, load_run
 RICH = {
     **{"short_caption": "A person stands.", "main_object": "A person in red.", "background": "", "style": " photograph "},
     **{"shot_size": "medium shot", "camera_angle": "eye level", "depth_of_field": "not determined"},
-    "counts": [{"object": "person", "count": 1}, {"object": " ", "count": 4}],
+    "counts": [{"object": "person", "count": 1}, {"object": " ", "count": 4}, {"object": " person", "count": 1}],
     "colours": [{"object": "coat", "colour": "red"}],
     "relations": [{"subject": "person", "relation": "left of", "object": "box"}, {"subject": "box", "relation": "", "object": "person"}],
     **{"visible_text": [" EXIT ", ""], "characters": []},
@@ -135,7 +135,7 @@ def of_scene(folder: Path, number: int, *, left: int, **changed: Any) -> Keyfram
 
 
 def test_the_same_view_is_said_to_be_one_with_the_time_between(tmp_path: Path) -> None:
-    items = [of_scene(tmp_path, number, left=0) for number in range(2)]
+    items = [of_scene(tmp_path, number, left=0) for number in (2, 3)]
     assert camera_movement(items[0], items[1]) == "the view is that of 1.5 s before"
 
 

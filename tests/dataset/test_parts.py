@@ -160,6 +160,15 @@ def headers(folder: Path, **pax: str) -> Path:
     return path
 
 
+def test_a_file_of_an_old_archive_is_read_too(tmp_path: Path) -> None:
+    member = tarfile.TarInfo("a")
+    member.type, member.size = tarfile.AREGTYPE, 1
+    with tarfile.open(tmp_path / "old.tar", "w", format=tarfile.USTAR_FORMAT) as archive:
+        archive.addfile(member, BytesIO(b"x"))
+    with tarfile.open(tmp_path / "old.tar") as archive:
+        assert list(members(archive)) == [("a", b"x")]
+
+
 @pytest.mark.parametrize("mode", ["r:", "r|"])
 def test_a_sparse_file_that_claims_any_size_is_left_out(mode: Literal["r:"], tmp_path: Path) -> None:
     path = headers(tmp_path, GNU_sparse_map="0,5", GNU_sparse_size=str(2**60), GNU_sparse_name="b.json")

@@ -14,7 +14,7 @@ pytest.importorskip("mcp")
 
 from vip.config import CaptionSettings
 from vip.mcp.calls import Calls, OnProgress
-from vip.mcp.results import Committed, ServerSettings, ToolResult
+from vip.mcp.results import Committed, Progress, ServerSettings, ToolResult
 
 pytestmark = pytest.mark.extra("mcp")
 PATIENCE_S = 20
@@ -116,3 +116,39 @@ def test_what_a_cancelled_call_had_put_aside_counts_though_nobody_has_read_it_ye
     asyncio.run(cancelled(calls))
     assert calls.spent_usd == pytest.approx(0.53)
     assert not calls._running
+
+
+def test_steps_of_a_call_are_added_up_for_the_client(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Busy:
+        """A process that tells of three steps, and is done."""
+
+        def __init__(self, call: object) -> None:
+            self.child, self.messages = object(), asyncio.Queue[object]()
+            for message in (Progress(1, "Looking: 1 of 3"), Progress(2, "Looking: 3 of 3"), ToolResult("done")):
+                self.messages.put_nowait(message)
+
+        def end(self) -> list[object]:
+            return []
+
+    told: list[tuple[int, str]] = []
+
+    async def tell(steps: int, text: str) -> None:
+        told.append((steps, text))
+
+    monkeypatch.setattr("vip.mcp.calls._ProcessOfCall", Busy)
+    calls = Calls(ServerSettings(roots=(tmp_path,), work=tmp_path, max_usd=1.0, captions=CaptionSettings()))
+    assert asyncio.run(calls._run("ask", {}, tell)).text == "done"
+    assert told == [(1, "Looking: 1 of 3"), (3, "Looking: 3 of 3")]
+
+
+def test_a_wrong_path_is_refused_without_a_process(tmp_path: Path) -> None:
+    async def tell(steps: int, text: str) -> None:
+        raise AssertionError
+
+    class NoProcess(Calls):
+        async def _run(self, name: str, given: object, on_progress: OnProgress) -> ToolResult:
+            raise AssertionError(name)
+
+    calls = NoProcess(ServerSettings(roots=(tmp_path.resolve(),), work=tmp_path, max_usd=1.0, captions=CaptionSettings()))
+    for named in ("none.mp4", "/etc/hostname"):
+        assert asyncio.run(calls.run("sheet", {"video": named}, tell)).is_error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,13 @@ from tests.search.asked import run_with_words
 from vip import store
 from vip.config import CaptionSettings
 from vip.errors import EngineError
+from vip.llm.budget import Usage
+from vip.llm.prices import Price
 from vip.mcp import workshop
 from vip.mcp.pictures import shrink
 from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
 from vip.mcp.worker import _PipeObserver, perform
+from vip.mcp.workshop import SharedBudget, Workshop
 from vip.protocols import SilentObserver
 from vip.store import load_run
 
@@ -204,6 +208,27 @@ def test_only_what_this_call_spends_is_reported(server: Server) -> None:
     run_with_words(server.root / "talk.vip", 1)
     assert not server.call("sheet", video="talk.vip", spent_usd=0.3).is_error
     assert server.reported == [0.0]
+
+
+def test_the_ceiling_is_that_of_the_server_and_an_index_that_of_its_sources(tmp_path: Path) -> None:
+    settings = ServerSettings(roots=(tmp_path,), work=tmp_path, max_usd=0.25, captions=CaptionSettings(max_usd=9.0))
+    here = Workshop(settings, SilentObserver(), SharedBudget(0.25))
+    assert here.captions.max_usd == 0.25
+    assert here.index_of(["b", "a", "b"]) == here.index_of(["a", "b"])
+    assert len({here.index_of(names) for names in (["a"], ["b"], ["a", "b"], ["ab"], [])}) == 5
+
+
+def test_all_that_a_call_puts_aside_is_reported_before_each_request() -> None:
+    reported: list[float] = []
+    price = Price("m", usd_in=1.0, usd_out=1.0, batch=1.0, thinking=0, as_of=None, picture=None)
+    budget = SharedBudget(5.0, given=True, usage=Usage(usd=0.5), report=reported.append, spent_before_usd=0.5)
+
+    async def twice() -> None:
+        for _ in range(2):
+            await budget.hold(price, 100_000, 0)
+
+    asyncio.run(twice())
+    assert reported == pytest.approx([0.1, 0.2])
 
 
 def test_progress_is_told_in_steps_that_add_up(monkeypatch: pytest.MonkeyPatch) -> None:

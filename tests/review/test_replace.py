@@ -29,6 +29,7 @@ def replaced(state: ReviewState, find: str, put: str, batch: str) -> int:
 
 def test_a_rollback_puts_back_what_nobody_has_changed_since_and_a_second_one_nothing(state: ReviewState) -> None:
     assert replaced(state, "a dancer", "a juggler", "one") == 3
+    assert state.can_undo("Ann") == (False, False), "it is rolled back as a whole"
     state.record([action("k1", "focus", "a singer", before="a juggler", by="Bob")])
     assert roll_back(state, "one", reviewer="Ann", new_batch="back") == 2
     assert focus(state) == ["a dancer", "a singer", "a dancer"]

@@ -24,6 +24,9 @@ def test_a_text_is_that_of_the_engine_until_somebody_changes_it(state: ReviewSta
     state.record([action("k0", "focus", "a  juggler\n", before="a dancer")])
     assert (state.value("k0", "focus"), state.is_edited("k0"), state.is_edited("k1")) == ("a  juggler", True, False)
     assert open_state(state.index.folder).value("k0", "focus") == "a  juggler"
+    state.record([action("k1", "verdict", "good", by="Zoe"), action("k1", "verdict", "good")])
+    state.record([action("k1", "focus", "a singer", before="a dancer", by="Bob")])
+    assert list(state.reviewers()) == ["Ann", "Bob", "Zoe"], "who gave a verdict and who changed a text"
 
 
 def test_the_second_of_two_who_edit_one_text_sees_what_the_first_wrote(state: ReviewState) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from vip import store
 from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, EngineError, ReplyError, UsageError
 from vip.llm.budget import Budget
+from vip.models.fake import FakeEngine
 from vip.records import KeyframeText, TextLine
 from vip.search.ask import ask_moments, expected_cost
 from vip.search.ask_records import VideoAnswer
@@ -329,11 +331,16 @@ def test_without_an_engine_the_moments_are_ranked_by_their_words_and_nothing_is_
     assert expected_cost(QUESTION, moments_of(run), CaptionSettings()).requests == 0
 
 
-def test_engines_that_cannot_answer_or_cannot_be_asked_are_refused(run: Path) -> None:
+def test_engines_that_cannot_answer_or_cannot_be_asked_are_refused(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(EngineError):
         ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake:auth"))
     with pytest.raises(BackendError, match="answers no questions"):
         ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake", structure_engine="offline", recipe="paper"))
+    can = FakeEngine.capabilities
+    writes_captions = property(lambda engine: replace(can, captions_only=engine.detail == "refuse"))
+    monkeypatch.setattr(FakeEngine, "capabilities", writes_captions)
+    with pytest.raises(BackendError, match="fake:refuse only describes pictures and answers no questions"):
+        ask_moments(QUESTION, moments_of(run), CaptionSettings(engine="fake:refuse", structure_engine="fake", recipe="paper"))
 
 
 @pytest.mark.parametrize(("question", "words"), [(" \n\t", "is empty"), ("a" * 1001, "1,001 letters")])

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,7 +19,7 @@ from vip.errors import InputError, StoreError, UsageError
 from vip.protocols import ClipFeatures, ExtractorCapabilities
 from vip.records import Failure, Image
 from vip.store import read_rows
-from vip.tasks.video_features import FeatureRequest, clip_places, extract_features, summary_line
+from vip.tasks.video_features import FeatureRequest, clip_places, clips_of, extract_features, summary_line
 from vip.video import FileSource
 
 h5py = pytest.importorskip("h5py")
@@ -75,6 +76,29 @@ def test_clips_lie_at_even_distances_and_stay_inside(total: int, clips: int, fra
 def test_the_frames_of_a_clip_of_16_follow_each_other_around_its_middle() -> None:
     assert clip_places(170, 16, 16)[7] == list(range(72, 88))  # 170 * 8 // 17 = 80
     assert clip_places(100, 16, 16)[0] == [0, 0, 0, *range(13)]  # 100 // 17 = 5: the first frame stands for what would lie before it
+
+
+def test_a_frame_that_cannot_be_decoded_is_its_nearest_neighbour(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def frames(wanted: Sequence[int], **options: object) -> list[SimpleNamespace]:
+        return [SimpleNamespace(pts=pts, image=np.full((2, 2, 3), pts, np.uint8)) for pts in wanted if pts not in (10, 40, 50)]
+
+    reader = SimpleNamespace(index=SimpleNamespace(shown_pts=np.arange(0, 60, 10)), frames=frames)
+    monkeypatch.setattr("vip.tasks.video_features.open_video", lambda video: nullcontext(reader))
+    (found,) = clips_of(FileSource(tmp_path / "a.mp4"), FeatureRequest(model="means", clips=1, frames=6))
+    assert [int(image[0, 0, 0]) for image in found] == [0, 0, 20, 30, 30, 30]
+
+
+def test_numbers_that_are_not_finite_are_a_failure_of_their_video(videos: Path, extractors: dict[str, Means]) -> None:
+    class Broken(Means):
+        def extract(self, clips: Sequence[Sequence[Image]], *, maps: bool = False) -> ClipFeatures:
+            found = super().extract(clips, maps=maps)
+            found[0, 0] = np.inf
+            return found
+
+    extractors["means"] = Broken()
+    done = extract_features(sources(videos, "one"), videos / "f.h5", REQUEST)
+    assert "not finite" in done.failures[0].message
+    assert not (videos / "f.h5").exists()
 
 
 @pytest.mark.slow

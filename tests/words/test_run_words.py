@@ -160,6 +160,9 @@ def test_a_source_that_is_named_is_needed_also_beside_auto(video: Path, tmp_path
     with pytest.raises(InputError, match="no subtitles that can be read"):
         add_words(done, FileSource(video), "auto,subtitles")
     assert Run(done.folder).words == []
+    notes = Notes()
+    add_words(done, FileSource(video), "subtitles", is_needed=False, observer=notes)
+    assert [note for note in notes.texts if "no subtitles that can be read" in note]
     with pytest.raises(UsageError, match="none goes with no other"):
         run(video, out=tmp_path / "talk.vip", words="none,auto")
 

@@ -65,9 +65,10 @@ def test_a_file_beside_the_video_gives_words_and_times(video: FileSource, suffix
 def test_subtitles_whose_times_cannot_be_are_left_out_and_counted(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:
     video.path.with_suffix(".srt").touch()
     cues = [TimedText(2.0, 1.0, "back"), TimedText(1.0, 1.0, "never"), TimedText(0.0, 1e12, "for ever"), TimedText(3.0, 4.0, "Bye")]
+    cues.append(TimedText(0.5, 1.0, "Hi"))  # in the order of their times all the same
     monkeypatch.setattr(subtitles, "read_text", lambda *_: iter(cues))
     found = read_subtitles(video)
-    assert [one.text for one in found.words] == ["Bye"]
+    assert [one.text for one in found.words] == ["Hi", "Bye"]
     assert found.notes == ("talk.srt: 3 subtitles end before they begin: left out.",)
 
 
@@ -176,6 +177,11 @@ def test_times_that_cannot_be_are_counted(video: FileSource) -> None:
     found = read_subtitles(video)
     assert [one.text for one in found.words][:2] == ["Fish & chips for two", "Bye"]
     assert all(one.start_s < one.end_s for one in found.words)
+
+
+def test_a_letter_that_ends_texts_elsewhere_ends_none_here(video: FileSource) -> None:
+    video.path.with_suffix(".srt").write_bytes(SRT.replace("Fish", "Fi\0sh").encode())
+    assert [one.text for one in read_subtitles(video).words] == ["Fish & chips for two", "Bye"]
 
 
 def test_of_too_many_subtitles_the_first_are_read(video: FileSource, monkeypatch: pytest.MonkeyPatch) -> None:

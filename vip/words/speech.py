@@ -133,7 +133,7 @@ def _transcribe(
     progress: _Progress,
 ) -> None:
     """Add a row for each window, and write them."""
-    kept = language or next((row.language for row in reversed(rows) if row.language), None)
+    kept = language or next((row.language for row in rows if row.language), None)
     window = next(windows, None)
     while window is not None or not rows or not rows[-1].is_last:
         after = next(windows, None) if window is not None else None

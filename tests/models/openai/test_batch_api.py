@@ -170,6 +170,22 @@ def test_the_first_reasons_of_a_batch_that_fails_are_told_with_their_lines() -> 
     assert [one.full for one in (several, plain, full, none)] == [False, False, True, False]
 
 
+def test_the_answers_of_a_batch_are_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.models.openai.batch_api.MOST_FILE_BYTES", 10)
+    whole = http(b"12345\n" * 2)
+
+    def answer(request: bytes) -> bytes | list[bytes]:
+        if b"/content" in request.split(b"\r\n")[0]:
+            return [whole[:-6], whole[-6:]]  # each piece is small enough
+        return http(json.dumps({"id": "batch_1", "status": "completed", "output_file_id": "file-1"}).encode())
+
+    async def work(batches: OpenAIBatches) -> list[object]:
+        return [row async for row in batches.results("batch_1")]
+
+    with HostileServer(answer) as server, pytest.raises(EngineError, match="are more than 10 bytes"):
+        with_batches(server, work)
+
+
 def test_a_row_without_a_status_may_be_asked_again() -> None:
     async def work(batches: OpenAIBatches) -> object:
         return batches._parse_row(b'{"custom_id": "tkey", "response": {"status_code": "many", "body": {}}}')

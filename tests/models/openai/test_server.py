@@ -1,15 +1,11 @@
-"""What is known of a server: whose key it gets, what is not said of it, how its errors are taken."""
+"""What is known of a server: whose key it gets, what is not said of it, which of its errors are about a request."""
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from vip.errors import BusyError, ReplyError
 from vip.models.openai.errors import REDACTED, ServerIdentity, is_rejection
 from vip.models.openai.server import find_key, is_of_environment
-from vip.models.openai.transport import decode_json
 
 
 @pytest.mark.parametrize(
@@ -68,12 +64,3 @@ def test_a_server_that_does_not_know_a_parameter_may_say_so_by_three_codes(statu
     assert is_rejection(RefusedError(status, code="unknown_parameter"))
     assert not any(is_rejection(RefusedError(status, **{name: code})) for name in ("code", "type") for code in ABOUT_A_PICTURE)
     assert not is_rejection(RefusedError(404))
-
-
-@pytest.mark.parametrize(
-    ("kind", "error"), [("application/json; charset=utf-8", ReplyError), ("application/json", ReplyError), ("text/html", BusyError)]
-)
-def test_json_that_does_not_end_costs_one_item_and_a_page_is_no_answer(kind: str, error: type[Exception]) -> None:
-    reply = SimpleNamespace(content=b'{"choices": [', headers={"content-type": kind})
-    with pytest.raises(error):
-        decode_json(reply, ServerIdentity("http://box/v1", "m", None, 1.0))

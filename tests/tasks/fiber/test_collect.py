@@ -34,7 +34,7 @@ from vip.tasks.fiber.collected_files import CollectSummary, write_collected
 from vip.tasks.fiber.noun_phrases import ParsedToken
 from vip.tasks.fiber.policy import PayPolicy, ReviewPolicy, WorkerPolicy, read_policy, write_qualifications
 from vip.tasks.fiber.records import read_records
-from vip.tasks.fiber.results import COMMENT, read_results
+from vip.tasks.fiber.results import COMMENT, describe_left_out, read_results
 from vip.tasks.files import read_samples
 
 TWO = [record("a dog", "x"), record("the man", "y")]
@@ -147,6 +147,9 @@ def test_what_cannot_be_used_is_counted_named_and_kept_whole(tmp_path: Path) -> 
         "the assignment is there already, with other answers": 1,
         "the worker answered this HIT already": 1,
     }
+    told = describe_left_out(results)
+    assert len(told) == len(results.reasons()) - 1
+    assert not any(COMMENT in line for line in told), "nothing is lost with a comment"
     (kept,) = (row for row in results.left_out if row.reason == "more than 500 letters")
     assert (kept.text, kept.worker, kept.question, kept.row) == (long, "W1", 1, 1)
     assert csv.field_size_limit() == 131_072

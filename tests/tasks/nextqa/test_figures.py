@@ -61,6 +61,12 @@ def test_a_page_shows_every_figure_and_escapes_what_others_wrote(tmp_path: Path)
     assert found.tables[-1].title == "Places of the right options"
 
 
+def test_a_bar_of_a_type_has_its_share_of_all_questions(tmp_path: Path) -> None:
+    found = describe_sets([write_csv(tmp_path / "own.csv", [MC_ROWS[0], ("v9", *MC_ROWS[0][1:]), MC_ROWS[3]])], "nextqa-mc")
+    types = next(chart.svg for chart in found.charts if chart.title == "own: types of questions")
+    assert (types.count("2 · 66.7 %"), types.count("1 · 33.3 %")) == (2, 2), "of CW and its group, of DL and its group"
+
+
 def test_questions_with_the_paper_s_faults_are_named(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "oe.csv", [(*OE_ROWS[0][:4], "w " * 23, *OE_ROWS[0][5:]), *OE_ROWS[1:]], OE_COLUMNS)
     found = describe_sets([path], "nextqa-oe")

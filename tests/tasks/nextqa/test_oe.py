@@ -122,7 +122,7 @@ def test_two_questions_of_one_id_share_its_prediction(task: NextqaOpenEnded, tmp
 
 
 @pytest.mark.parametrize(
-    ("answer", "reason"), [("", "no word"), ("...", "no word"), ("a\nb", "more than one line"), ("x" * 3000, "more than 2,000 letters")]
+    ("answer", "reason"), [("", "no word"), ("...", "no word"), ("a\nb", "more than one line"), ("x" * 2001, "more than 2,000 letters")]
 )
 def test_answers_without_a_word_or_with_lines_are_unparsed(task: NextqaOpenEnded, samples: list[Sample], answer: str, reason: str) -> None:
     prediction = task.parse(samples[0], answer)
@@ -131,6 +131,7 @@ def test_answers_without_a_word_or_with_lines_are_unparsed(task: NextqaOpenEnded
 
 def test_an_answer_is_taken_as_it_is(task: NextqaOpenEnded, samples: list[Sample]) -> None:
     assert task.parse(samples[0], " To get the ball.\n").value == "To get the ball."
+    assert task.parse(samples[0], "x" * 2000).value == "x" * 2000
     request = task.request(samples[0], None)
     assert "Question: why did the dog run\n" in request.text
     assert "ball" not in request.text

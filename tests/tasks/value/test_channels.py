@@ -30,7 +30,7 @@ def test_a_sentence_belongs_to_the_frames_that_it_touches() -> None:
 def test_a_last_sentence_that_does_not_end_has_its_first_11_frames() -> None:
     frames = align_sentences([said(0.0, 30.0), said(1.5, 60.0)], 40)
     assert [list(one) for one in frames] == [list(range(20)), list(range(1, 12))]
-    assert [list(one) for one in align_sentences([said(1.5, 17.5)], 40)] == [list(range(1, 12))], "16 s are not too long"
+    assert [list(one) for one in align_sentences([said(1.25, 17.25)], 40)] == [list(range(12))], "16 s are not too long"
 
 
 def test_one_channel_leaves_the_other_empty_in_its_place() -> None:
