@@ -223,8 +223,8 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
 
 
 def _has_numbers(value: object) -> bool:
-    """Return whether this is a plain tensor; one of the device `meta` states its shape alone."""
-    return isinstance(value, Tensor) and value.layout == torch.strided and not value.is_meta
+    """Return whether this is a tensor with numbers; one of the device `meta` states its shape alone."""
+    return isinstance(value, Tensor) and not value.is_meta
 
 
 def _renamed(name: str) -> str:
