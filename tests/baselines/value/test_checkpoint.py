@@ -158,6 +158,7 @@ def test_nothing_in_a_checkpoint_is_run(tmp_path: Path) -> None:
     [
         ([1, 2], "something else than tensors by name"),
         ({"step": 4}, "something else than tensors by name"),
+        ({name: tensor.to("meta") for name, tensor in to_published(hero()).items()}, "something else than tensors by name"),
         ({"some.weight": torch.ones(2)}, "no tensor of HERO"),
         (to_published(hero(hidden=8)), "Set the sizes"),
     ],

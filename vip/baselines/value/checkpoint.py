@@ -215,11 +215,16 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
             tensors: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as exc:  # a damaged pickle raises anything
         raise InputError(f"{path} holds no tensors that can be read ({one_line(str(exc))[:100]}). Download it again.") from exc
-    if not isinstance(tensors, dict) or not all(isinstance(k, str) and isinstance(v, Tensor) for k, v in tensors.items()):
+    if not isinstance(tensors, dict) or not all(isinstance(k, str) and _has_numbers(v) for k, v in tensors.items()):
         raise InputError(f"{path} holds something else than tensors by name. Give the weights of a model, not the state of a training.")
     if sum(one.numel() * one.element_size() for one in tensors.values()) > MOST_BYTES:  # a small file can name a tensor of any shape
         raise InputError(f"{path} names more numbers than any checkpoint of HERO has. Give the file that the authors publish.")
     return {_renamed(name): tensor for name, tensor in tensors.items()}
+
+
+def _has_numbers(value: object) -> bool:
+    """Return whether this is a tensor with numbers; one of the device `meta` states its shape alone."""
+    return isinstance(value, Tensor) and not value.is_meta
 
 
 def _renamed(name: str) -> str:
