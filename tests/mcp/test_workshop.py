@@ -25,6 +25,7 @@ from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
 from vip.mcp.worker import _PipeObserver, perform
 from vip.mcp.workshop import SharedBudget, Workshop
 from vip.protocols import SilentObserver
+from vip.search.ask_frames import ChosenFrames
 from vip.store import load_run
 
 pytestmark = pytest.mark.extra("mcp")
@@ -185,6 +186,8 @@ def test_the_last_keyframe_is_shown_and_none_behind_it(server: Server) -> None:
     last = server.call("frame", video="talk.vip", number=3)
     assert last.text.startswith("Keyframe 3 of the run folder at 0:03.00")
     assert "There is no keyframe 4: the run folder has 3." in server.call("frame", video="talk.vip", number=4).text
+    for given in ({}, {"number": 1, "time": "0"}):
+        assert server.call("frame", video="talk.vip", **given).text == "Give either the number of a keyframe or a time."
     times = {"0": 1, "0.74": 1, "0.76": 2, "2.3": 3, "99": 3}
     found = {time: server.call("frame", video="talk.vip", time=time).text.split()[1] for time in times}
     assert found == {time: str(number) for time, number in times.items()}
@@ -241,3 +244,22 @@ def test_progress_is_told_in_steps_that_add_up(monkeypatch: pytest.MonkeyPatch) 
             advance()
     assert [one.text for one in sent] == ["Looking: 1 of 4", "Looking: 3 of 4", "Looking: 4 of 4"]
     assert [one.steps for one in sent] == [1, 2, 1]
+
+
+@pytest.mark.parametrize("is_ours", [True, False])
+def test_a_run_whose_manifest_came_from_elsewhere_is_searched_and_names_no_embedder(
+    is_ours: bool, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    chosen: list[object] = []
+
+    def choose(run: object, *arguments: object, **more: object) -> ChosenFrames:
+        chosen.append(run)
+        return ChosenFrames(())
+
+    run_with_words(server.work / "run-0123456789ab", 3, [(2.6, 3.4, "Now the pump has failed.")])
+    monkeypatch.setattr("vip.mcp.questions.is_own", lambda manifest: is_ours)
+    monkeypatch.setattr("vip.mcp.questions.choose_of_run", choose)
+    monkeypatch.setattr(Workshop, "video", lambda self, text: None)
+    found = server.call("ask", question="why does the pump fail?", sources=["run-0123456789ab"])
+    assert not found.is_error, found.text
+    assert len(chosen) == is_ours
