@@ -68,6 +68,13 @@ def test_other_words_on_the_same_page_are_another_picture() -> None:
     assert is_another(slide(*LINES), slide(LINES[0], OTHERS[1], OTHERS[2]))
 
 
+def test_one_other_line_of_four_makes_another_slide() -> None:
+    before, now = (slide(*LINES[:2], last, LINES[2]) for last in ("the tenth of March", "now by all means"))
+    found = change(before, now)
+    assert 0.2 < found.content < 0.3
+    assert is_another(before, now)
+
+
 @pytest.mark.parametrize("add", [with_insert, with_person])
 def test_what_covers_a_view_is_another_picture_and_so_is_the_view_without_it(add: type) -> None:
     view = picture(3)

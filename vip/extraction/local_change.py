@@ -28,7 +28,7 @@ MOST_FLICKER = 25.0  # of 255: lightness by which a whole picture may differ
 CONTENT_VARIANCE = 100.0  # of a window that is no flat background
 ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
 SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam
-ANOTHER_CONTENT = 0.3  # share of the content that changed: a few words are much of a page with a few words
+ANOTHER_CONTENT, ANOTHER_CONTENT_ON_PAGE = 0.3, 0.2  # share of the content that changed: a few words are much of a page with a few words
 BLOCK_PX = 19  # of 160: content so wide everywhere is a photograph, no line of text
 LEAST_LETTERS = 0.02  # share of the picture that is content beside photographs, from which on that is looked at alone
 SUBTITLES = 0.2  # of the height, where such letters do not count
@@ -62,6 +62,8 @@ class LocalChange:
     content: float
     """Of what is no flat background in either picture, the part that changed, or of the letters beside photographs; 0 in pictures full of
     detail."""
+    content_above: float
+    """The same above the lowest fifth of the picture, where subtitles stand."""
     gone: float
     """Of the content of the earlier picture, the part that the later one does not show, but for the thin edges beside lines that joined."""
     joined: float
@@ -80,6 +82,8 @@ class LocalChange:
         """How much it is of what makes another picture where so much changes all the time: from 1 on it is one."""
         solid = self.solid / max(ANOTHER_SOLID, TIMES_RESTLESS * restless.solid)
         content = self.content / max(ANOTHER_CONTENT, TIMES_RESTLESS * restless.content)
+        if self.is_page:
+            content = max(content, self.content_above / max(ANOTHER_CONTENT_ON_PAGE, TIMES_RESTLESS * restless.content))
         return max(solid, content) if self.share >= LEAST_SHARE else min(solid, content)
 
 
@@ -97,8 +101,8 @@ class Restlessness:
 
 
 STANDS_STILL = Restlessness(0.0, 0.0)
-UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, gone=0.0, joined=0.0, background_left=1.0, is_page=False)
-ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, gone=1.0, joined=0.0, background_left=0.0, is_page=False)
+UNCHANGED = LocalChange(share=0.0, solid=0.0, content=0.0, content_above=0.0, gone=0.0, joined=0.0, background_left=1.0, is_page=False)
+ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, content_above=1.0, gone=1.0, joined=0.0, background_left=0.0, is_page=False)
 
 
 class SmallPicture:
@@ -149,11 +153,14 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     joined = new & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
     as_it_was &= (np.abs(now.colour - before.chroma) < SAME_CHROMA).all(axis=2)
-    has_background = (had | has).mean() <= 1 - LEAST_BACKGROUND
+    content = had | has
+    has_background = content.mean() <= 1 - LEAST_BACKGROUND
+    above = slice(round((1 - SUBTITLES) * len(content)))
     return LocalChange(
         share=max(float(lost.mean()), float(new.mean())),
         solid=max(_solid(lost), _solid(new)),
-        content=max(_content_share(lost, had | has), _content_share(new, had | has)) if has_background else 0.0,
+        content=max(_content_share(lost, content), _content_share(new, content)) if has_background else 0.0,
+        content_above=max(_share(lost[above], content[above]), _share(new[above], content[above])) if has_background else 0.0,
         gone=float(_opened(lost & had, BESIDE).sum()) / max(1, int(had.sum())),
         joined=_share(joined, new),
         background_left=_share(cv2.dilate(as_it_was.astype(np.uint8), BESIDE) > 0, joined, empty=1.0),
