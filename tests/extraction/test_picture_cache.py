@@ -6,6 +6,7 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import IO
 
@@ -21,6 +22,7 @@ from vip.extraction.picture_cache import EXPENSIVE_PACKETS, PictureCache
 from vip.records import Frame, Image
 from vip.store import DECODED
 from vip.video import Video
+from vip.video.frame_cache import FrameCache
 
 SHOT = 30  # frames
 FRAME = Frame(700, Fraction(1, 1000), scene(5))
@@ -135,9 +137,12 @@ def test_the_pictures_of_a_run_are_those_that_decoding_gives(long_gop: Clip, suf
     assert not list(run.folder.rglob("*.vip-part"))
 
 
+@pytest.mark.parametrize("in_memory", [True, False])
 def test_writing_decodes_nothing_that_was_dear_once_already(
-    long_gop: Clip, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
+    long_gop: Clip, in_memory: bool, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    if not in_memory:
+        monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
     analyze_video = pipeline.analyze_video
 
     def analyze_and_forget(*arguments: object) -> object:
@@ -151,11 +156,17 @@ def test_writing_decodes_nothing_that_was_dear_once_already(
     assert given_packets == []
 
 
+@pytest.fixture
+def _nothing_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
+
+
 class Killed(BaseException):
     """SIGKILL, as far as files are concerned."""
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_nothing_stays_in_memory")
 def test_a_killed_run_goes_on_with_them(
     long_gop: Clip, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -180,6 +191,7 @@ def test_a_killed_run_goes_on_with_them(
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_nothing_stays_in_memory")
 def test_without_room_for_them_the_run_is_the_same(long_gop: Clip, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     undisturbed = result(vip.extract(long_gop.path, out=tmp_path / "undisturbed", keyframes=4).folder)
     no_room_for_decoded_pictures(monkeypatch)
