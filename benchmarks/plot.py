@@ -18,7 +18,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import PercentFormatter
 from results import GrowthRow, MixResult, Results, Row
 
-BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}  # of grey text, which lies on lines
+BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}  # of text, which may lie on lines
 INCHES = (9.6, 4.4)
 # distinguishable with any colour vision (Okabe and Ito)
 OURS, OTHERS, QUIET, GRID = "#0072B2", "#D55E00", "#6B6B6B", "#E4E4E4"
@@ -74,22 +74,23 @@ def _lower_ones(mixes: Sequence[MixResult]) -> set[str]:
     """Every second of the other programs, from the best to the worst: their labels hang down, those of the others stand up."""
     names = {row.program for mix in mixes for row in mix.rows if row.wall_s is not None} - {results.VIP, results.VIP_MORE}
     known = {name: results.mean_coverage([row for mix in mixes if (row := mix.row(name))]) for name in names}
-    return {*sorted((name for name, coverage in known.items() if coverage is not None), key=lambda name: -(known[name] or 0))[1::2]}
+    return {*sorted((name for name, coverage in known.items() if coverage is not None), key=lambda name: (-(known[name] or 0), name))[1::2]}
 
 
 def _point(axes: Axes, program: str, times: float | None, coverage: float, said: str, *, below: bool) -> None:
     """A program, or, without a time, a rule as a line."""
     if times is None:
         axes.axhline(coverage, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-        place = {"xycoords": ("axes fraction", "data"), **_label("left", QUIET, "top")}
-        axes.annotate(f"{program}: {said}", (0, coverage), (4, -4), **place)
+        place = {"xycoords": ("axes fraction", "data"), **_label("right", QUIET)}
+        axes.annotate(f"{program}: {said}", (1, coverage), (-4, 3), **place)
         return
     ours = program in (results.VIP, results.VIP_MORE)
     colour = OURS if ours else OTHERS
     axes.plot(times, coverage, "o", markersize=8, color=colour, zorder=5)
     # the two points of vip lie one above the other; what is far to the right has its label on the left
-    vertical, shift = {results.VIP_MORE: ("bottom", -8), results.VIP: ("top", 8)}.get(program, ("top", 4) if below else ("bottom", -4))
-    side, away = ("right", -9) if times > 400 else ("left", 9)
+    hangs = program == results.VIP or (below and not ours)
+    vertical, shift = ("top", -6) if hangs else ("bottom", 5)
+    side, away = ("right", 6) if times > 400 else ("left", -6)
     axes.annotate(f"{'vip' if ours else program}\n{said}", (times, coverage), (away, shift), **_label(side, colour, vertical))
 
 
@@ -99,10 +100,10 @@ def _growth(time: Axes, memory: Axes, growth: Sequence[GrowthRow]) -> None:
     _line(time, minutes, [row.sync_wall_s for row in growth], QUIET)
     _line(time, minutes, [row.wall_s for row in growth], OURS, "{:.1f}")
     _line(memory, minutes, [row.peak_mb for row in growth], OURS, "{:.0f}")
-    time.annotate("vip -n 32", (minutes[-1], growth[-1].wall_s), (-6, -20), **_label("right", OURS))
-    time.annotate("ffmpeg", (minutes[-1], growth[-1].sync_wall_s), (-6, 6), **_label("right", QUIET))
+    time.annotate("vip -n 32", (minutes[-1], growth[-1].wall_s), (-36, 5), **_label("right", OURS))
+    time.annotate("ffmpeg", (minutes[-1], growth[-1].sync_wall_s), (-6, -16), **_label("right", QUIET))
     memory.axhline(results.MOST_PEAK_MB, color=QUIET, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    memory.annotate("the most allowed", (minutes[-1], results.MOST_PEAK_MB), (0, 3), **_label("right", QUIET))
+    memory.annotate("the most allowed", (minutes[-1] / 2, results.MOST_PEAK_MB), (0, 3), **_label("center", QUIET))
     time.set_title("Wall time, s", loc="left", fontweight="bold", fontsize=11)
     memory.set_title("Memory, MB", loc="left", fontweight="bold", fontsize=11)
     memory.set_xlabel("minutes of 720p H.264", color=QUIET)
@@ -131,8 +132,7 @@ def _bad(rows: Sequence[Row]) -> str:
 
 
 def _label(side: str, colour: str, vertical: str = "bottom") -> dict[str, object]:
-    behind = BEHIND if colour == QUIET else None
-    look = {"color": colour, "fontsize": 9, "linespacing": 1.25, "bbox": behind, "zorder": 4}
+    look = {"color": colour, "fontsize": 9, "linespacing": 1.25, "bbox": BEHIND, "zorder": 4}
     return {"textcoords": "offset points", "ha": side, "va": vertical, **look}
 
 
