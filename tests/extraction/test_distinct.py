@@ -60,6 +60,13 @@ def test_a_frame_in_which_the_next_picture_comes_is_not_the_fullest_one(moving: 
     assert distinct_pictures(restless, lambda a, b: 0.95, BOUND)[0][0].fullest == 3, "where none stands still, the last"
 
 
+def test_a_slide_that_comes_back_before_all_its_lines_had_joined_is_shown_with_all() -> None:
+    pages = [slide(*LINES[:2]), slide(*LINES), slide(*OTHERS), slide(*LINES[:2])]
+    still = [replace(frame, is_still=True) for frame in analyses(pages)]
+    found = distinct_pictures(still, lambda a, b: 0.95, BOUND)[0]
+    assert [(one.rows, one.fullest) for one in found] == [((0, 1, 3), 1), ((2,), None)]
+
+
 def test_a_still_picture_that_comes_back_is_the_same_again() -> None:
     empty = picture(3)
     person = with_person(empty)

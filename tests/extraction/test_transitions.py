@@ -37,6 +37,20 @@ def test_just_before_a_burst_in_it_and_just_behind_it_is_restless() -> None:
     assert in_transition(index, 2.0, 4.0, 4.3, 6.4, 8.0, 11.0) == [False] * 6
 
 
+@pytest.mark.parametrize("seed", range(3))
+def test_packets_in_the_order_of_decoding_say_what_those_in_the_order_of_showing_do(seed: int) -> None:
+    index = steady(12, sync_every_s=2.0, bursts=CROSS_FADE)
+    order = np.random.default_rng(seed).permutation(len(index.pts))
+    columns = ("pts", "dts", "is_sync", "size_bytes", "is_shown")
+    mixed = replace(index, **{name: getattr(index, name)[order] for name in columns})
+    shown = index.shown_pts.tolist()
+    one, other = PacketActivity(index), PacketActivity(mixed)
+    assert one.in_transition(shown).tolist() == other.in_transition(shown).tolist()
+    assert one.is_followed_by_much(shown) == other.is_followed_by_much(shown)
+    assert one.unseen(5) == other.unseen(5)
+    assert one.moving(shown[::30]) == other.moving(shown[::30])
+
+
 def test_a_sync_packet_is_no_burst_however_large() -> None:
     index = steady(12, sync_every_s=5)
     assert SYNC > 10 * USUAL

@@ -1,4 +1,4 @@
-"""Which packets a decoder may start at, where the file's own flags cannot be believed."""
+"""Which packets a decoder may start at where the flags of a file cannot be believed, and times where it states none."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from vip.records import PacketIndex
-from vip.video.index import _believe_decoder
+from vip.video.index import _believe_decoder, _force_increasing
 
 COUNT = 11
 
@@ -44,3 +44,19 @@ def test_one_of_three_packets_at_which_the_decoder_does_not_start_makes_the_flag
 
 def test_flags_are_believed_where_the_decoder_starts_at_each_of_the_three() -> None:
     assert believed(None) == list(range(COUNT))
+
+
+@pytest.mark.parametrize(
+    ("stamps", "increasing", "faults"),
+    [
+        ([0, 40, 80], [0, 40, 80], 0),
+        ([None, 40, None], [0, 40, 80], 2),
+        ([40, 40, 40], [40, 80, 120], 2),
+        ([80, 40, 200], [80, 120, 200], 1),
+        ([], [], 0),
+    ],
+)
+def test_a_time_that_is_missing_or_goes_back_is_a_tick_behind_the_one_before(
+    stamps: list[int | None], increasing: list[int], faults: int
+) -> None:
+    assert _force_increasing(stamps, 40) == (increasing, faults)
