@@ -37,6 +37,17 @@ def test_amid_movement_nothing_is_still_though_it_has_just_begun() -> None:
     assert still_frames(index_of(sizes), at(3.5, 4.2, 4.6, 5.0, 5.6)).tolist() == [True, False, False, False, True]
 
 
+def test_packets_in_the_order_of_decoding_tell_the_same() -> None:
+    sizes = slides(2.0)
+    sizes[100:130] = LARGE
+    index = index_of(sizes)
+    order = np.random.default_rng(0).permutation(len(index.pts))
+    columns = {name: getattr(index, name)[order] for name in ("pts", "is_sync", "size_bytes", "is_shown")}
+    mixed = replace(index, dts=np.arange(len(order)), **columns)
+    shown = index.shown_pts.tolist()
+    assert still_frames(mixed, shown).tolist() == still_frames(index, shown).tolist()
+
+
 def test_a_frame_that_nothing_follows_for_seconds_is_still() -> None:
     index = index_of([SYNC, SYNC, SYNC], sync=(0, 1, 2))
     far = replace(index, pts=np.array([0, 5000, 5040], np.int64))
