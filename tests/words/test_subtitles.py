@@ -45,6 +45,12 @@ def make_video(path: Path, *, subtitles: str = "", language: str = "fr", start_s
     return FileSource(path)
 
 
+def test_an_entity_that_webvtt_writes_with_entities_is_resolved_once(tmp_path: Path) -> None:
+    source = make_video(tmp_path / "talk.mkv")
+    source.path.with_suffix(".vtt").write_text(VTT.replace("&amp;", "&amp;amp;"), encoding="utf-8")
+    assert read_subtitles(source).words[0].text == "Fish &amp; chips"
+
+
 @pytest.fixture
 def video(tmp_path: Path) -> FileSource:
     return make_video(tmp_path / "talk.mkv")
