@@ -351,8 +351,9 @@ class Video(OpenFile):
 
     def _decode_frames(self, pts: Sequence[int]) -> Iterator[VideoFrame]:
         for group in [list(pts)] if self.index.by_decoding else self.groups(pts):
-            if all(stamp in self._kept for stamp in group):
-                yield from filter(None, map(self._kept.get, group))
+            kept = [frame for stamp in group if (frame := self._kept.get(stamp)) is not None]
+            if len(kept) == len(group):
+                yield from kept
             elif self.index.by_decoding:
                 yield from self._decode_by_count(set(group))
             else:
