@@ -17,7 +17,7 @@ def test_a_gop_that_is_kept_in_part_is_decoded_whole(clips: Clips, name: str, ke
     with Video(clips(name).path) as video:
         for position in range(len(video.index)):
             if kept == "none" or (kept == "sync only" and not video.index.is_sync[position]):
-                video._cached._packets.pop(position, None)
+                video._cached._things.pop(position, None)
         backwards = video.index.shown_pts.tolist()[::-3]
         for pts in backwards:
             (frame,) = video.frames([pts])
