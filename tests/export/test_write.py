@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import json
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
@@ -228,3 +230,17 @@ def test_a_damaged_run_is_named(run: Run, tmp_path: Path) -> None:
     with pytest.raises(StoreError, match=r"embeddings\.npz: damaged"):
         export([str(run.folder)], "jsonl", out=str(tmp_path / "out"))
     assert not (tmp_path / "out").exists()
+
+
+def test_an_export_that_fails_leaves_nothing_open(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What stays open is closed by the thread that collects garbage, and SQLite refuses that: pytest makes it an error."""
+    corpus = data_set(tmp_path / "corpus", "one", "two")
+    monkeypatch.setattr("vip.export.jsonl.rows_of", lambda sample: 1 / 0)
+    with pytest.raises(ZeroDivisionError) as failed:
+        export([str(run.folder), corpus], "jsonl", out=str(tmp_path / "out"))
+    held: list[object] = [failed]
+    held.append(held)  # a circle, as tracebacks make them
+    del failed, held
+    collector = Thread(target=gc.collect)
+    collector.start()
+    collector.join()

@@ -6,7 +6,7 @@ In: what the user named. Out: samples, one after another, each with a key of its
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from itertools import count
@@ -60,8 +60,10 @@ def read_sources(
     note: Callable[[str], None],
     advance: Callable[[], None] = lambda: None,
     revise: Revise = lambda source, sample: sample,
-) -> Iterator[VideoSample]:
+) -> Generator[VideoSample, None, None]:
     """Yield the samples in order; a key that occurs again gets a number. `advance` is called after each shard and each run.
+
+    Close it in the thread that reads it: it holds a database.
 
     Raises:
         StoreError: a source is damaged.

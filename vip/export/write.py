@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import chain
@@ -103,8 +103,11 @@ def export(
     record = ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
     _check(out, given, record, overwrite)
     done = _SampleCounts()
-    with observer.track("Exporting", count_pieces(given), lambda: counted(done.videos, "video")) as advance:
-        samples = done.count_samples(read_sources(given, observer.note, advance, revise))
+    with (
+        observer.track("Exporting", count_pieces(given), lambda: counted(done.videos, "video")) as advance,
+        closing(read_sources(given, observer.note, advance, revise)) as read,
+    ):
+        samples = done.count_samples(read)
         if (first := next(samples, None)) is None:
             raise InputError(f"{without_secrets(sources[0])} holds no whole shard. Run the same `vip batch` again to finish it.")
         _start_export(out, record, format_)
