@@ -95,6 +95,12 @@ def test_tables_are_laid_over_one_another() -> None:
     assert merge([{"a": {"b": 1, "c": 2}}, {"a": {"c": 3}, "d": 4}]) == {"a": {"b": 1, "c": 3}, "d": 4}
 
 
+@pytest.mark.parametrize("tables", [[{"a": {"b": {"c": 1}}}, {"a": {"b": 2}}], [{"a": {"b": 2}}, {"a": {"b": {"c": 1}}}]])
+def test_a_value_is_no_table(tables: list[dict[str, Any]]) -> None:
+    with pytest.raises(UsageError, match=r"^a\.b is a table of settings\. Write --set a\.b\.NAME=VALUE"):
+        merge(tables)
+
+
 def test_a_pipe_in_the_place_of_settings_holds_nothing_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "hga.toml")
     with pytest.raises(InputError, match="cannot be read as settings"):

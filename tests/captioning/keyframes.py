@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, field, fields, replace
@@ -45,7 +46,7 @@ def keyframe(
     """With its picture."""
     (folder / "keyframes").mkdir(parents=True, exist_ok=True)
     name = f"keyframes/{number:04d}.{suffix}"
-    store.write_picture(folder / name, noise(number + sum(video.encode()) * 1000, size))
+    store.write_picture(folder / name, noise(number + sum(os.fsencode(video)) * 1000, size))
     about = {
         **{"id": f"{video}:{number:04d}", "video_id": video, "time_s": number * 1.5, "pts": number, "image_path": name},
         **{"width_px": size[1], "height_px": size[0], "quality": Quality(sharpness=100, brightness=0.5, contrast=0.2)},

@@ -68,6 +68,13 @@ def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     assert [one.video.key for one in read_samples(str(tmp_path / "out"))] == ["v", "v-2"]
 
 
+@pytest.mark.parametrize("target", TARGETS)
+def test_names_that_are_not_utf8_are_exported(target: str, tmp_path: Path) -> None:
+    done = export([str(make_run(tmp_path / "a\udcff.vip").folder)], target, out=str(tmp_path / "out"))
+    assert done.is_finished
+    assert done.sources == (str(tmp_path / r"a\udcff.vip"),)
+
+
 def test_a_key_that_comes_again_gets_a_number(run: Run, tmp_path: Path) -> None:
     corpora = [data_set(tmp_path / name, "v", "w") for name in "ab"]
     export([str(run.folder), *corpora], "webdataset", out=str(tmp_path / "out"))

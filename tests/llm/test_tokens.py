@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from transformers.models.qwen2_vl.image_processing_qwen2_vl import smart_resize
 
@@ -167,5 +167,7 @@ def test_no_text_has_no_tokens() -> None:
 
 
 @given(st.text(max_size=200), st.text(max_size=200))
+@example("\u3000", "\u2028 ")
+@example("\x85", "\xa0")
 def test_a_longer_text_has_no_fewer_tokens(first: str, second: str) -> None:
     assert max(text_tokens(first), text_tokens(second)) <= text_tokens(f"{first}\n\n{second}") <= 3 * len(first + second) + 2

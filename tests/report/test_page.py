@@ -175,6 +175,15 @@ def test_how_it_was_made_names_settings_versions_seconds_and_calls(plain: Page) 
         assert expected in plain.text
 
 
+@pytest.mark.parametrize(("least", "is_drawn"), [(90, True), (10**400, False), (-1, False), ("90", False), ([90], False)])
+def test_a_least_sharpness_that_cannot_be_drawn_is_left_out(least: object, is_drawn: bool, tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a.vip")
+    assert run.manifest
+    changed = run.manifest.model_copy(update={"settings": {**run.manifest.settings, "min_sharpness": least}})
+    store.write_json(run.folder / store.MANIFEST, changed)
+    assert ("least asked for" in read(write_report(load_run(run.folder))).text) == is_drawn
+
+
 # ---------------------------------------------------------------- self-contained, safe
 
 

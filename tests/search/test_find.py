@@ -280,6 +280,21 @@ def test_vectors_of_runs_that_are_gone_are_not_found(scenes: Path, tmp_path: Pat
     assert find_moments(query, [scenes]).moments[0].keyframe_id == "next:0003", "the place of the old vectors is used again"
 
 
+def test_names_and_texts_that_are_not_utf8_are_searched_and_shown(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a\udcff.vip", 2)
+    store.write_json(folder / store.MANIFEST, manifest().model_copy(update={"video_id": "a\udcff"}))
+    run = describe(folder, "a dog \ud800", "a cat", focus="\udcff")
+    notes = Notes()
+    for _ in range(2):
+        best = find_moments("dog", [run], observer=notes).moments[0]
+        assert (best.video, best.source, best.keyframe_id) == ("a\udcff", str(run), "a\udcff:0000")
+        assert Path(best.source, best.picture) == run / "keyframes" / Path(best.picture).name
+    assert notes.indexed == [1]
+    shutil.rmtree(run)
+    describe(run_folder(tmp_path / "b.vip", 1), "a cow")
+    assert find_moments("cow", [tmp_path / "b.vip"], folder=default_folder([str(run)])).keyframes == 1
+
+
 def test_a_damaged_run_is_left_out_with_a_note(runs: Path) -> None:
     (runs / "plant.vip" / store.WORDS).write_text("no json")
     notes = Notes()

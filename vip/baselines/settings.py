@@ -108,13 +108,22 @@ def read_tables(path: Path) -> Tables:
         raise InputError(f"{path} cannot be read as settings ({one_line(str(exc))[:150]}). Give a TOML file.") from exc
 
 
-def merge(tables: Iterable[Tables]) -> Tables:
-    """Return tables laid over one another; single values of a later one count."""
+def merge(tables: Iterable[Tables], within: str = "") -> Tables:
+    """Return tables laid over one another; single values of a later one count.
+
+    Args:
+        within: where the tables stand, such as "model.", for what is said.
+
+    Raises:
+        UsageError: one has a single value where another has a table.
+    """
     merged: Tables = {}
     for table in tables:
         for name, value in table.items():
-            before = merged.get(name)
-            merged[name] = merge([before, value]) if isinstance(before, dict) and isinstance(value, dict) else value
+            before: Any = merged.get(name, value)
+            if isinstance(before, dict) != isinstance(value, dict):
+                raise UsageError(f"{within}{name} is a table of settings. Write {option('set', f'{within}{name}.NAME=VALUE')}.")
+            merged[name] = merge([before, value], f"{within}{name}.") if isinstance(value, dict) else value
     return merged
 
 

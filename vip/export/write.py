@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from vip import store
 from vip.dataset import storage
 from vip.dataset.rows import VideoSample
-from vip.dataset.sanitize import without_secrets
+from vip.dataset.sanitize import without_secrets, writable
 from vip.dataset.shard_names import FOLDER
 from vip.errors import InputError, UsageError, did_you_mean
 from vip.export.sources import ExportSource, Revise, count_pieces, default_name, read_sources, sources_of
@@ -100,7 +100,7 @@ def export(
     out = out or default_name(sources, to)
     given = sources_of(sources)
     format_: ExportFormat = import_module(f"vip.export.{to}")
-    record = ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out))
+    record = writable(ExportRecord(format=to, sources=tuple(without_secrets(source.address) for source in given), out=without_secrets(out)))
     _check(out, given, record, overwrite)
     done = _SampleCounts()
     with (

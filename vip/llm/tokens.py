@@ -199,7 +199,7 @@ def _qwen(width_px: int, height_px: int, rule: QwenPatches) -> int:
 
 # ---------------------------------------------------------------- text
 
-_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ ]?[0-9]+|\s{2,}|[!-~]|[^\x00-\x7f]")
+_PIECES = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|[ ]?[0-9]+|(?a:\s{2,})|[!-~]|[^\x00-\x7f]")
 _PER_CHARACTER = (  # by the code point before which it holds
     (0x250, 1.0),  # accented Latin
     (0x800, 0.5),  # Greek, Cyrillic, Hebrew, Arabic

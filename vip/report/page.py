@@ -35,6 +35,7 @@ from vip.words.run_words import words_by_keyframe
 MAX_CARDS = 600
 MAX_FAILURES = 200
 MEASURING_ENGINE = "offline"  # it says what was measured, and cannot see
+MOST_SHARPNESS = 1e9  # what a stranger asked for need not be a number that can be drawn
 
 
 def write_report(run: Run) -> Path:
@@ -246,7 +247,8 @@ class Report:
         if self.span is None:
             return []
         least = manifest.settings.get("min_sharpness") if manifest else None
-        sharpness = sharpness_curve(self.candidates, self.keyframes, least=least if isinstance(least, int | float) else None)
+        is_drawn = isinstance(least, int | float) and 0 <= least < MOST_SHARPNESS
+        sharpness = sharpness_curve(self.candidates, self.keyframes, least=least if is_drawn else None)
         pruning = pruning_chart(manifest.pruning, len(self.run.keyframes)) if manifest and manifest.pruning else None
         similarity, _ = self._similarity
         return [chart for chart in (draw(sharpness, self.span), similarity, pruning) if chart]

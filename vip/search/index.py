@@ -62,6 +62,25 @@ class Source(NamedTuple):
     part: str
     """The number of the shard; "" for a run folder."""
 
+    @property
+    def columns(self) -> tuple[str | bytes, str]:
+        """As the database keeps them."""
+        return stored(self.address), self.part
+
+
+def stored(name: str) -> str | bytes:
+    """Return a name as the database keeps it: bytes where it is not UTF-8, as names of files may be."""
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return name.encode("utf-8", "surrogatepass")
+    return name
+
+
+def name_of(value: str | bytes) -> str:
+    """Return a name that the database keeps."""
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else value
+
 
 class SearchIndex:
     """An open index."""
@@ -77,7 +96,8 @@ class SearchIndex:
     def stamps(self) -> dict[Source, str]:
         """Return the sources with the stamps that they had when they were read."""
         return {
-            Source(address, part): stamp for address, part, stamp in self.connection.execute("SELECT address, part, stamp FROM sources")
+            Source(name_of(address), part): stamp
+            for address, part, stamp in self.connection.execute("SELECT address, part, stamp FROM sources")
         }
 
     def embedders(self) -> list[StoredEmbedder]:
@@ -145,7 +165,7 @@ class SearchIndex:
                 "DELETE FROM videos WHERE source = (SELECT id FROM sources WHERE address = ? AND part = ?)",
                 "DELETE FROM sources WHERE address = ? AND part = ?",
             ):
-                self.connection.execute(statement, source)
+                self.connection.execute(statement, source.columns)
 
     def add(self, source: Source, stamp: str, videos: Iterable[IndexedVideo]) -> int:
         """Add what was read of a source, and return the number of its keyframes.
@@ -154,11 +174,11 @@ class SearchIndex:
             StoreError: the disk is full.
         """
         values = "INSERT INTO sources (address, part, stamp) VALUES (?, ?, ?)"
-        number = self.connection.execute(values, (*source, stamp)).lastrowid
+        number = self.connection.execute(values, (*source.columns, stamp)).lastrowid
         return sum(self._add_video(number, video) for video in videos)
 
     def _add_video(self, source: int | None, video: IndexedVideo) -> int:
-        about = (source, video.name, video.source, video.youtube_id, "\n".join(video.domains), video.aspect)
+        about = (source, stored(video.name), stored(video.source), video.youtube_id, "\n".join(video.domains), video.aspect)
         values = "INSERT INTO videos (source, name, origin, youtube_id, domains, aspect) VALUES (?, ?, ?, ?, ?, ?)"
         number = self.connection.execute(values, about).lastrowid
         embedder, slots = self._store_vectors(video)
@@ -242,7 +262,7 @@ def _sound(embedder: StoredEmbedder) -> StoredEmbedder:
 
 def _columns(frame: IndexedKeyframe) -> tuple[object, ...]:
     row = frame.record
-    return row.id, row.time_s, frame.start_s, frame.end_s, row.image_path, int(frame.has_people)
+    return stored(row.id), row.time_s, frame.start_s, frame.end_s, stored(row.image_path), int(frame.has_people)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from typing import NamedTuple
 from vip.records import Record, RecordPart, Time
 from vip.search.documents import KeyframeTexts
 from vip.search.hits import Hit
-from vip.search.index import SearchIndex
+from vip.search.index import SearchIndex, name_of
 from vip.search.query_text import QueryText, match
 
 WORDS_AROUND = 16  # of a match that are shown
@@ -159,7 +159,14 @@ def _moment(index: SearchIndex, hit: Hit, row: _Row, members: Sequence[_Row], qu
 
 def _row(index: SearchIndex, keyframe: int) -> _Row:
     joined = "keyframes k JOIN videos v ON v.id = k.video JOIN sources s ON s.id = v.source"
-    return _Row(*index.connection.execute(f"SELECT {_COLUMNS} FROM {joined} WHERE k.id = ?", (keyframe,)).fetchone())
+    row = _Row(*index.connection.execute(f"SELECT {_COLUMNS} FROM {joined} WHERE k.id = ?", (keyframe,)).fetchone())
+    return row._replace(
+        keyframe_id=name_of(row.keyframe_id),
+        picture=name_of(row.picture),
+        name=name_of(row.name),
+        origin=name_of(row.origin),
+        address=name_of(row.address),
+    )
 
 
 def _matched(index: SearchIndex, keyframe: int, query: QueryText, fields: Sequence[str]) -> MatchedWords:

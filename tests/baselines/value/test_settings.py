@@ -85,8 +85,9 @@ def test_own_values_count_before_the_published_ones(tmp_path: Path) -> None:
         ({"trainig": {"steps": 1}}, r"Settings of VALUE have no table trainig\. They have model, input"),
         ({"training": {"stps": 1}}, r"training has no setting stps\. It has learning_rate"),
         ({"training": {"steps": 0}}, r"training\.steps: .* got 0"),
-        ({"training": 7}, r"training is a table of settings\. Write training\.NAME=VALUE"),
-        ({"tasks": {"tvqa": 2}}, r"tasks is a table of settings\. Write tasks\.tvr\.batch=16"),
+        ({"training": 7}, "training is a table of settings"),
+        ({"model": {"features": 7}}, r"The features have \d+ numbers a frame\. Leave model\.features out\."),
+        ({"tasks": {"tvqa": 2}}, r"tasks\.tvqa is a table of settings\. Write --set tasks\.tvqa\.NAME=VALUE"),
         ({"tasks": {"nlvr": {"batch": 2}}}, r"There is no task tasks\.nlvr\. Name one of tvr, how2r"),
     ],
 )

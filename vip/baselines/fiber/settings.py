@@ -11,7 +11,6 @@ from pydantic import Field
 
 from vip.baselines.settings import Part, Tables, check, merge, read_tables
 from vip.errors import UsageError, did_you_mean
-from vip.wording import option
 
 MODELS = ("text", "early-fusion", "late-fusion")
 _FOLDER = Path(__file__).parent
@@ -91,8 +90,6 @@ def load_settings(model: str, *, config: Path | None = None, assignments: Tables
     if unknown := sorted(given.keys() - known.keys()):
         raise UsageError(f"There is no setting {unknown[0]}. The tables are {', '.join(known)}.")
     tables = merge([read_tables(_FOLDER / "fiber.toml"), read_tables(_FOLDER / f"{model}.toml"), given])
-    if wrong := next((name for name in known if not isinstance(tables[name], dict)), None):
-        raise UsageError(f"{wrong} is a table of settings. Write {option('set', f'{wrong}.NAME=VALUE')}.")
     parts = {name: check(tables[name], kind, name) for name, kind in known.items()}
     return FillerSettings.model_validate(
         {"model": model, "options": parts["model"], "decoding": parts["decoding"], "training": parts["training"]}

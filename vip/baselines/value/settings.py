@@ -97,7 +97,10 @@ def load_settings(
     tables += [] if has_weights else [own.get(WITHOUT_WEIGHTS, {})]
     tables += [{"model": {"features": features}}, read_tables(config) if config else {}, assignments or {}]
     merged = merge(tables)
-    _check_names(merged)
+    if unknown_tables := merged.keys() - PARTS:
+        raise UsageError(f"Settings of VALUE have no table {min(unknown_tables)}. They have {', '.join(PARTS)}.")
+    if merged["model"]["features"] != features:
+        raise UsageError(f"The features have {features} numbers a frame. Leave model.features out.")
     shares: Mapping[str, Any] = merged["tasks"]
     if unknown := shares.keys() - published[DEFAULTS]["tasks"].keys():
         raise UsageError(f"There is no task tasks.{min(unknown)}. Name one of {', '.join(published[DEFAULTS]['tasks'])}.")
@@ -110,12 +113,3 @@ def load_settings(
         training=check(merged["training"], TrainingSettings, "training"),
         tasks={key: check(shares[key], TaskShare, f"tasks.{key}") for key in tasks},
     )
-
-
-def _check_names(merged: Tables) -> None:
-    for name, table in merged.items():
-        if name not in PARTS:
-            raise UsageError(f"Settings of VALUE have no table {name}. They have {', '.join(PARTS)}.")
-        if not isinstance(table, dict) or (name == "tasks" and not all(isinstance(one, dict) for one in table.values())):
-            example = "tasks.tvr.batch=16" if name == "tasks" else f"{name}.NAME=VALUE"
-            raise UsageError(f"{name} is a table of settings. Write {example}.")
