@@ -8,6 +8,7 @@ import sqlite3
 import struct
 import subprocess
 import sys
+import tracemalloc
 import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
@@ -178,6 +179,17 @@ def test_a_file_of_just_so_many_bytes_is_read(folder: Path) -> None:
         assert read(folder / "file", most_bytes=5) == b"12345"
         with pytest.raises(OSError, match=r"larger than 4 bytes"):
             read(folder / "file", most_bytes=4)
+
+
+@pytest.mark.parametrize("read", [files.read_bytes, files.read_named])
+def test_reading_takes_memory_for_the_file_and_not_for_the_most_there_may_be(folder: Path, read: Callable[..., bytes]) -> None:
+    (folder / "file").write_bytes(b"12345")
+    tracemalloc.start()
+    try:
+        assert read(folder / "file", most_bytes=2**28) == b"12345"
+        assert tracemalloc.get_traced_memory()[1] < 2**20
+    finally:
+        tracemalloc.stop()
 
 
 def test_a_file_that_grows_while_it_is_read_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -58,10 +58,7 @@ def open_file(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_
 def read_bytes(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_BYTES) -> bytes:
     """Return the bytes of a file; errors as of `open_file`."""
     with open_file(path, inside=inside, most_bytes=most_bytes) as file:
-        data = file.read(most_bytes + 1)
-    if len(data) > most_bytes:  # it has grown
-        raise _too_large(most_bytes)
-    return data
+        return _read_whole(file, most_bytes)
 
 
 def open_named(path: Path, *, most_bytes: int = MOST_BYTES) -> IO[bytes]:
@@ -72,7 +69,17 @@ def open_named(path: Path, *, most_bytes: int = MOST_BYTES) -> IO[bytes]:
 def read_named(path: Path, *, most_bytes: int) -> bytes:
     """Return the bytes of a file that the user named; errors as of `open_named`."""
     with open_named(path, most_bytes=most_bytes) as file:
-        return file.read(most_bytes)
+        return _read_whole(file, most_bytes)
+
+
+def _read_whole(file: IO[bytes], most_bytes: int) -> bytes:
+    size = os.fstat(file.fileno()).st_size
+    data = file.read(size + 1)  # not the most: Python takes memory for as many bytes as it is asked for
+    if len(data) > size:  # it has grown
+        data += file.read(most_bytes + 1 - len(data))
+    if len(data) > most_bytes:
+        raise _too_large(most_bytes)
+    return data
 
 
 def open_to_append(path: Path, *, inside: Path | None = None) -> IO[bytes]:

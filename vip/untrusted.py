@@ -31,7 +31,7 @@ def printable(text: str) -> str:
     """Return the text without escape sequences, control characters, line breaks, and invisible marks such as those of direction."""
     if _NOT_PLAIN.search(text) is None:
         return text
-    return "".join(map(_printable_letter, _SEQUENCE.sub("", text)))
+    return _SEQUENCE.sub("", text).translate(_PRINTABLE)
 
 
 def shorten(text: str, most: int) -> str:
@@ -60,6 +60,17 @@ def _clean_json(value: Any) -> Any:
     if isinstance(value, dict):
         return {one_line(name): _clean_json(one) for name, one in value.items()}
     return [_clean_json(one) for one in value] if isinstance(value, list) else value
+
+
+class _PrintableLetters(dict[int, str]):
+    """What is printed for each letter, by its code point, as `str.translate` asks for it."""
+
+    def __missing__(self, code: int) -> str:
+        self[code] = printed = _printable_letter(chr(code))
+        return printed
+
+
+_PRINTABLE = _PrintableLetters()
 
 
 def _printable_letter(letter: str) -> str:

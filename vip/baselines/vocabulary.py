@@ -55,7 +55,8 @@ class WordVocabulary:
     def __post_init__(self) -> None:
         object.__setattr__(self, "numbers", {word: number for number, word in enumerate(self.words)})
         if self.words[: len(SPECIAL)] != SPECIAL or len(self.numbers) < len(self.words):
-            raise ValueError(f"expected {', '.join(SPECIAL)} and other words, each once, got {', '.join(self.words[:6])}, …")
+            first = ", ".join(word[:20] for word in self.words[:6])
+            raise ValueError(f"expected {', '.join(SPECIAL)} and other words, each once, got {first}, …")
 
     def __len__(self) -> int:
         return len(self.words)
