@@ -92,6 +92,17 @@ def test_what_is_there_is_used_again_and_only_the_rest_is_done(video: Path, tmp_
     assert stamps(out / "sync+algorithm1") == before
 
 
+def test_evenly_spaced_frames_are_as_many_as_the_first_combination_keeps_where_no_number_is_asked_for(video: Path, tmp_path: Path) -> None:
+    even = Combination("uniform", "none")
+    wanted = [DEFAULT, Combination("all", "none"), even]
+    automatic = SETTINGS.model_copy(update={"keyframes": "auto"})
+    found = compare(video, wanted, out=tmp_path / "out", settings=automatic)
+    first, every, spaced = (choice.measures.keyframes for choice in found.choices)
+    assert first == spaced < every == 18
+    alone = compare(video, [even, DEFAULT], out=tmp_path / "alone", settings=SETTINGS)
+    assert [choice.measures.keyframes for choice in alone.choices] == [3, 3]
+
+
 def test_one_that_fails_does_not_stop_the_others(video: Path, tmp_path: Path) -> None:
     found = compare(video, [REFUSES, DEFAULT], out=tmp_path / "out", settings=SETTINGS)
     assert [choice.combination for choice in found.choices] == [DEFAULT]

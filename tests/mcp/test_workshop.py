@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +20,14 @@ from vip.config import CaptionSettings
 from vip.errors import EngineError
 from vip.llm.budget import Usage
 from vip.llm.prices import Price
-from vip.mcp import workshop
+from vip.mcp import questions, workshop
 from vip.mcp.pictures import shrink
 from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
 from vip.mcp.worker import _PipeObserver, perform
 from vip.mcp.workshop import SharedBudget, Workshop
 from vip.protocols import SilentObserver
-from vip.search.ask_frames import ChosenFrames
+from vip.search.ask_frames import ChosenFrames, ChosenKeyframe
+from vip.search.ask_records import AskedFrame, VideoAnswer
 from vip.store import load_run
 
 pytestmark = pytest.mark.extra("mcp")
@@ -205,6 +207,38 @@ def test_an_answer_says_how_its_keyframes_were_chosen(server: Server) -> None:
     run_with_words(server.root / "talk.vip", 3, [(2.6, 3.4, "Now the pump has failed.")])
     found = server.call("ask", question="why does the pump fail?")
     assert [row["note"] for row in found.data if "note" in row] == ["Searched 3 keyframes for pump fail: 1 moment of 1 video."]
+
+
+@pytest.mark.parametrize(
+    ("cited", "pictures", "shown"),
+    [(range(1, 7), True, 4), (range(1, 5), True, 4), ((6,), True, 1), (range(1, 7), False, 0), ((), True, 0)],
+)
+def test_the_first_cited_keyframes_are_shown_where_pictures_are_asked_for(
+    cited: Sequence[int], pictures: bool, shown: int, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_with_words(server.root / "talk.vip", 6, [(0.0, 9.0, "The pump has failed.")])
+
+    def answer(question: str, moments: Sequence[ChosenKeyframe], *given: Any, **options: Any) -> VideoAnswer:
+        frames = tuple(
+            AskedFrame(
+                number=number,
+                label=f"talk@0:0{number}",
+                video_id="talk",
+                run=str(folder),
+                keyframe_id=keyframe.id,
+                time_s=keyframe.time_s,
+                image_path="",
+                is_cited=number in cited,
+            )
+            for number, (folder, keyframe) in enumerate(moments, 1)
+        )
+        return VideoAnswer(question=question, status="supported" if cited else "unsupported", text="It fails.", frames=frames)
+
+    monkeypatch.setattr(questions, "ask_moments", answer)
+    found = server.call("ask", question="what is that?", sources=["talk.vip"], frames=6, pictures=pictures)
+    assert (found.is_error, len(found.pictures)) == (False, shown)
+    assert [row["frame"] for row in found.data if "frame" in row] == [f"talk@0:0{number}" for number in cited]
+    assert f"6 keyframes looked at, {len(cited)} cited" in found.text
 
 
 def test_only_what_this_call_spends_is_reported(server: Server) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.report.pages import Page
 from tests.report.runs import RULES, candidates
 from vip.html.axes import AxisSpan
+from vip.html.charts import BOTTOM_PX, TOP_PX
 from vip.records import Embeddings
 from vip.report.curves import Curve, Kind, Point, consecutive_cosines, draw, legend, sharpness_curve, similarity_curve, thin_out
 
@@ -68,6 +69,16 @@ def test_sharpness_has_a_point_for_each_decoded_candidate_and_the_threshold() ->
     html = svg(curve)
     assert "least asked for 90.0" in Page(html).text
     assert 'class="threshold"' not in svg(sharpness_curve(candidates(), [], least=None))
+
+
+@pytest.mark.parametrize("least", [0.5, 40.0, 5000.0])
+def test_the_threshold_lies_within_the_drawing_at_its_own_height(least: float) -> None:
+    points = (Point(0.0, 20.0, "kept", ""), Point(10.0, 60.0, "bad", ""))
+    html = svg(Curve("Sharpness", "", points, threshold=least))
+    (line,) = re.findall(r'<g class="threshold"><line x1="0" x2="100%" y1="([-\d.]+)"', html)
+    ((_, low),), ((_, high),) = dots(html, "kept"), dots(html, "bad")
+    assert TOP_PX <= min(high, float(line)) <= max(low, float(line)) <= BOTTOM_PX
+    assert float(line) == pytest.approx(low + (high - low) * (least - 20) / 40, abs=0.2)
 
 
 def test_points_lie_at_their_time_and_higher_values_lie_higher() -> None:

@@ -19,8 +19,9 @@ from vip import registry, store
 from vip.dataset.rows import sample_of, with_key
 from vip.dataset.sanitize import safe_key
 from vip.dataset.shards import Format, write_shard
-from vip.errors import ReplyError, UsageError
+from vip.errors import BackendError, ReplyError, UsageError
 from vip.protocols import SilentObserver
+from vip.records import SpokenWords
 from vip.search.ask_corpus import choose_frames_of_corpus, corpus_of, frames_of_moments, query_of
 from vip.search.ask_frames import ChosenFrames
 from vip.search.ask_records import VideoAnswer
@@ -131,6 +132,23 @@ def test_with_a_joint_space_pictures_are_found_that_no_word_names(tmp_path: Path
         assert (keyframe.record.video_id, int(keyframe.time_s or 0)) == ("one" if number < 4 else "two", number % 4)
     unasked = choose(tmp_path / "runs", question="why scene 6?", frames=1)
     assert unasked.keyframes == ()
+
+
+def test_only_an_embedder_that_nobody_named_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever names one is told why it cannot do it; else words alone are searched, and a note says so."""
+    monkeypatch.setitem(registry.BUILT_IN["embedder"], "scenes", f"{SceneEmbedder.__module__}:SceneEmbedder")
+    monkeypatch.setattr(registry, "is_published", lambda name: True)
+    run = tmp_path / "runs" / "pump.vip"
+    vip.extract(clip(tmp_path / "pump.mp4", range(2)), out=run, keyframes=2, embedder="scenes")
+    store.write_rows(run / store.WORDS, [SpokenWords(start_s=0.0, end_s=0.4, text="The pump fails.", origin="pump.srt")])
+    for named in ("absent", "another"):
+        with pytest.raises(BackendError, match=f'There is no embedder "{named}"'):
+            choose(run.parent, embedder=named)
+    assert choose(run.parent, embedder="classic").notes == ("Searched 2 keyframes for pump fail: 1 moment of 1 video.",)
+    monkeypatch.delitem(registry.BUILT_IN["embedder"], "scenes")
+    unnamed = choose(run.parent)
+    assert [keyframe.time_s for _, keyframe in unnamed.keyframes] == [0.0]
+    assert unnamed.notes[0].startswith('Only words are searched. There is no embedder "scenes".')
 
 
 @pytest.mark.parametrize(

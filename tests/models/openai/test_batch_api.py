@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import openai
 import pytest
@@ -15,7 +17,7 @@ import pytest
 from tests.api_server import CAPTION, ApiServer
 from tests.hostile_server import HostileServer, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
-from vip.models.openai.batch_api import OpenAIBatches
+from vip.models.openai.batch_api import OLDEST_S, OpenAIBatches
 from vip.models.openai.engine import OpenAIEngine
 from vip.models.openai.errors import ServerIdentity
 from vip.protocols import BatchState, Picture, Reply, Request
@@ -212,6 +214,42 @@ def test_a_job_is_found_by_its_tag_behind_pages_of_others(tmp_path: Path) -> Non
     with ApiServer() as server:
         first, found, none = with_batches(server, work)
     assert (found, none) == (first, None)
+
+
+OLD = OLDEST_S + 3600
+
+
+@pytest.mark.parametrize(
+    ("ages_s", "has_more", "tag", "found", "asked_after"),
+    [
+        ([0] * 6, True, "tag-1", "batch_1", [None]),
+        ([0] * 6, True, "tag-4", "batch_4", [None, "batch_2"]),
+        ([0] * 6, True, "tag-6", "batch_6", [None, "batch_2", "batch_4"]),
+        ([0] * 6, True, "tag-7", None, [None, "batch_2", "batch_4", "batch_6"]),
+        ([0] * 6, False, "tag-6", None, [None]),
+        ([0, 0, OLD, OLD, OLD, OLD], True, "tag-6", None, [None, "batch_2"]),
+        ([0, 0, OLD, OLD, OLD, OLD], True, "tag-3", "batch_3", [None, "batch_2"]),
+        ([0, None, None, 0, 0, 0], True, "tag-5", "batch_5", [None, "batch_2", "batch_4"]),
+    ],
+)
+def test_a_job_is_looked_for_page_by_page_up_to_those_that_are_too_old(
+    ages_s: list[float | None], has_more: bool, tag: str, found: str | None, asked_after: list[str | None]
+) -> None:
+    jobs = [
+        {"id": f"batch_{number}", "metadata": {"vip": f"tag-{number}"}, "created_at": None if age_s is None else time.time() - age_s}
+        for number, age_s in enumerate(ages_s, 1)
+    ]
+
+    def after(request: bytes) -> str | None:
+        return parse_qs(urlsplit(request.split()[1].decode()).query).get("after", [None])[0]
+
+    def page(request: bytes) -> bytes:
+        start = int((after(request) or "batch_0").removeprefix("batch_"))
+        return http(json.dumps({"data": jobs[start : start + 2], "has_more": has_more}).encode())
+
+    with HostileServer(page) as server:
+        assert with_batches(server, lambda batches: batches.find(tag)) == found
+        assert [after(request) for request in server.requests] == asked_after
 
 
 def test_discarding_a_job_deletes_its_files_at_the_server(tmp_path: Path) -> None:

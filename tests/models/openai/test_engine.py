@@ -24,7 +24,7 @@ from hypothesis import strategies as st
 from tests.api_server import CAPTION, ApiServer, Asked
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models.openai import errors
-from vip.models.openai.engine import DEFAULT_MODEL, OpenAIEngine
+from vip.models.openai.engine import CLIENTS, DEFAULT_MODEL, OpenAIEngine
 from vip.models.openai.errors import TRANSLATIONS, ServerIdentity, retry_after_s, translate
 from vip.models.openai.server import parse_seconds
 from vip.protocols import KeyframeFacts, Picture, RateLimits, Reply, Request
@@ -105,6 +105,22 @@ def test_an_engine_that_was_closed_is_asked_again_in_another_loop() -> None:
     with ApiServer() as server:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url)
         assert [ask(engine, PLAIN)[0].text for _ in range(2)] == [CAPTION] * 2
+
+
+def test_an_engine_closes_every_client_that_it_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    opened = list[openai.AsyncOpenAI]()
+
+    class Noted(openai.AsyncOpenAI):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(**options)
+            opened.append(self)
+
+    monkeypatch.setattr(openai, "AsyncOpenAI", Noted)
+    with ApiServer() as server:
+        engine = OpenAIEngine(None, base_url=server.base_url)  # which asks for the list of models
+        ask(engine, *[PLAIN] * (CLIENTS + 2))
+    assert len(opened) > CLIENTS
+    assert all(client.is_closed() for client in opened)
 
 
 def test_a_schema_is_asked_for_strictly() -> None:
@@ -579,6 +595,22 @@ def test_a_model_that_slips_after_good_answers_does_not_lose_its_schema() -> Non
     with ApiServer("ok", "not_enforced") as server:
         ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 5)
     assert set(forms(server)) == {"json_schema"}
+
+
+@pytest.mark.parametrize(
+    ("behaviours", "asked"),
+    [
+        (("ok", "no_schema", "not_enforced", "not_enforced", "ok"), ["json_schema", "json_schema", "json_object", "json_object", None]),
+        (("not_enforced", "no_schema", "not_enforced", "ok"), ["json_schema", "json_schema", "json_object", "json_object"]),
+        (("not_enforced", "ok", "not_enforced", "ok"), ["json_schema"] * 4),
+    ],
+    ids=["good", "bad", "same form"],
+)
+def test_what_answers_in_another_form_were_like_counts_no_longer(behaviours: tuple[str, ...], asked: list[str | None]) -> None:
+    """`no_schema` refuses the form; the same question is asked again in the next one."""
+    with ApiServer(*behaviours) as server:
+        ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * (len(behaviours) - ("no_schema" in behaviours)))
+    assert forms(server) == asked
 
 
 class Pretender(ApiServer):

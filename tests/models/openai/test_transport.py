@@ -34,3 +34,23 @@ def test_a_reply_may_have_as_many_bytes_as_are_allowed_and_no_more() -> None:
     assert asyncio.run(read(b"ab", b"c")) == b"abc"
     with pytest.raises(ReplyError, match="larger than 3 bytes"):
         asyncio.run(read(b"ab", b"cd"))
+
+
+def test_the_connection_of_a_bounded_reply_is_closed_with_it() -> None:
+    class Stream:
+        closed = False
+
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            yield b"abcd"
+
+        async def aclose(self) -> None:
+            self.closed = True
+
+    async def go() -> None:
+        bounded = _limit_size(stream := Stream(), 3, SERVER)
+        with pytest.raises(ReplyError):
+            _ = [piece async for piece in bounded]
+        await bounded.aclose()
+        assert stream.closed
+
+    asyncio.run(go())
