@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import io
+import json
 import os
 import re
 import struct
@@ -27,7 +28,7 @@ from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
 from vip import locks, store, user_state
 from vip.errors import InputError, StoreError
-from vip.records import Description, Embeddings, Failure, Famous, Keyframe, Quality
+from vip.records import Description, Embeddings, Failure, Famous, Keyframe, KeyframeText, Quality, Record, SpokenWords
 from vip.store import Run
 
 QUALITY = Quality(sharpness=1.0, brightness=0.5, contrast=0.2)
@@ -212,6 +213,17 @@ def test_a_name_that_is_not_valid_text_comes_back_as_it_was(tmp_path: Path) -> N
     store.write_rows(tmp_path / "rows.jsonl", [row, failure(1)])
     assert store.read_json(tmp_path / "row.json", Failure) == row
     assert list(store.read_rows(tmp_path / "rows.jsonl", Failure)) == [row, failure(1)]
+
+
+@pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)])
+@pytest.mark.parametrize(
+    ("kind", "field"),
+    [(Keyframe, "detections"), (Description, "famous"), (Description, "caption"), (KeyframeText, "lines"), (SpokenWords, "text")],
+)
+def test_half_a_character_in_a_text_is_damage(kind: type[Record], field: str, half: str, tmp_path: Path) -> None:
+    (tmp_path / "rows.jsonl").write_text(json.dumps({"id": half, "keyframe_id": half, field: ["x", {"y": half}]}) + "\n")
+    with pytest.raises(StoreError, match=r"rows\.jsonl, line 1: damaged \(half a pair of surrogates\)"):
+        list(store.read_rows(tmp_path / "rows.jsonl", kind))
 
 
 def test_a_picture_larger_than_any_is_refused_unread(tmp_path: Path) -> None:

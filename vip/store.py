@@ -74,6 +74,9 @@ MOST_ARRAYS_BYTES = 2 * 2**30
 MOST_PICTURE_BYTES = 512 * 2**20
 DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder that exists while a run is made
 
+TEXTS = frozenset({"detections", "famous", "lines", "text", "words"})  # rows with one of these are about keyframes
+NAMES = frozenset({"id", "video_id", "keyframe_id", "image_path"})  # in such rows, named after files: they need not be UTF-8, as texts must
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
 
 
@@ -407,7 +410,12 @@ def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
         if exc.errors()[0]["type"] != "json_invalid":
             raise
     try:
-        return kind.model_validate(json.loads(text))  # Python reads file names that are not valid UTF-8, see _dumps
+        value = json.loads(text)  # Python reads file names that are not valid UTF-8, see _dumps
+        if isinstance(value, dict) and TEXTS & kind.model_fields.keys():
+            texts = {name: one for name, one in value.items() if name not in NAMES}
+            if _SURROGATE.search(json.dumps(texts, ensure_ascii=False)):
+                raise ValueError("half a pair of surrogates")
+        return kind.model_validate(value)
     except RecursionError:
         raise ValueError("lists in lists, too deep") from None
 

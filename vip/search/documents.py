@@ -158,18 +158,14 @@ def _spans(times_s: Sequence[float | None], video: VideoInfo | None) -> list[tup
 
 def _texts(description: Description | None, words: str, text: str) -> KeyframeTexts:
     if description is None:
-        return KeyframeTexts("", "", "", "", "", "", _indexable(words), _indexable(text))
+        return KeyframeTexts("", "", "", "", "", "", words[:MOST_LETTERS], text[:MOST_LETTERS])
     famous = description.famous
     unknown = famous.undetermined
     said = {name: "" if name in unknown else getattr(famous, name) for name in type(famous).model_fields}
     objects = ", ".join(said.pop("objects") or ())
     caption = " ".join(one for one in (description.caption, description.dense_caption, *rich_texts(description.rich)) if one)
     texts = KeyframeTexts(caption=caption, objects=objects, words=words, text=text, **said)
-    return KeyframeTexts(*map(_indexable, texts))
-
-
-def _indexable(text: str) -> str:
-    return text[:MOST_LETTERS].encode(errors="replace").decode()
+    return KeyframeTexts(*(one[:MOST_LETTERS] for one in texts))
 
 
 def stamp_of_run(run: Run) -> str:
