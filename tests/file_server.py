@@ -28,6 +28,8 @@ class FileServer:
     """Path -> where it leads."""
     breaks_after: int | None = None
     """Close the connection without an answer from this request on."""
+    most_bytes: int = 10**9
+    """It sends no more at once, whatever is asked for."""
     broken: int = 10**9
     """How many times it does so."""
     sent_bytes: int = 0
@@ -88,7 +90,7 @@ def _send(handler: Any, server: FileServer, data: bytes, found: re.Match[str] | 
         _head(handler, 416, 0, Content_Range=f"bytes */{len(data)}")
         return
     else:
-        part = data[int(found[1]) : int(found[2]) + 1]
+        part = data[int(found[1]) : int(found[2]) + 1][: server.most_bytes]
         last = int(found[1]) + len(part) - 1
         _head(
             handler,

@@ -26,6 +26,20 @@ def test_what_was_kept_is_found_by_its_address_alone(tmp_path: Path) -> None:
     assert not (tmp_path / "loaded.mp4").exists()
 
 
+@pytest.mark.parametrize("languages", [(), ("fr",), ("en", "fr")])
+def test_a_video_that_is_downloaded_again_has_the_subtitles_of_now(tmp_path: Path, languages: tuple[str, ...]) -> None:
+    def keep(*names: str) -> Path:
+        (tmp_path / "loaded.mp4").write_bytes(b"video")
+        for name in names:
+            (tmp_path / f"{name}.vtt").write_text(f"{names}")
+        return cache.keep("https://h/a", tmp_path / "loaded.mp4", subtitles={name: tmp_path / f"{name}.vtt" for name in names})
+
+    folder = keep("en", "de").parent
+    assert {path.name for path in folder.glob("*.vtt")} == {"video.en.vtt", "video.de.vtt"}
+    keep(*languages)
+    assert {path.name: path.read_text() for path in folder.glob("*.vtt")} == {f"video.{name}.vtt": f"{languages}" for name in languages}
+
+
 def test_what_is_not_whole_is_not_there(tmp_path: Path) -> None:
     path = put(tmp_path, "https://h/a.mp4")
     path.write_bytes(b"v" * 999)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -79,6 +80,26 @@ def test_files_of_a_download_count_together_and_the_next_begins_anew() -> None:
     judged.start(1000, None, no_progress)
     judged.progress({"filename": "b", "downloaded_bytes": 1000})
     assert judged.refusal is None
+
+
+@pytest.mark.parametrize(
+    ("state", "is_refused"),
+    [
+        ({"downloaded_bytes": 1, "total_bytes": 1000}, False),
+        ({"downloaded_bytes": 1, "total_bytes": 1001}, True),
+        ({"downloaded_bytes": 1001, "total_bytes": 900}, True),
+        ({"downloaded_bytes": 1, "total_bytes_estimate": 1001}, False),
+        ({"downloaded_bytes": 1000}, False),
+        ({"downloaded_bytes": 1001}, True),
+    ],
+)
+def test_a_size_that_the_server_states_is_refused_with_the_first_block_and_an_estimate_is_not(
+    state: dict[str, int], is_refused: bool
+) -> None:
+    judged = limits(1000)
+    with pytest.raises(DownloadCancelled) if is_refused else nullcontext():
+        judged.progress({"filename": "a", **state})
+    assert (judged.refusal is not None) == is_refused
 
 
 def test_what_is_here_is_told_with_the_size_where_that_is_known() -> None:

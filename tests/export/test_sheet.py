@@ -93,13 +93,16 @@ def test_many_keyframes_are_several_sheets_of_about_one_length(tmp_path: Path) -
     assert whole.height < 6000
 
 
-@pytest.mark.slow
-def test_sheets_of_an_earlier_export_go_and_other_files_stay(tmp_path: Path) -> None:
-    sheet.write(iter([sample("one", count=121)]), str(tmp_path), unheard)
+@pytest.mark.parametrize(("before", "now", "left"), [(241, 60, 1), (121, 60, 1), (241, 61, 2), (61, 121, 3)])
+def test_sheets_of_an_earlier_export_go_and_other_files_stay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, before: int, now: int, left: int
+) -> None:
+    monkeypatch.setattr(sheet, "draw_sheet", lambda *_: b"a sheet")
+    sheet.write(iter([sample("one", count=before)]), str(tmp_path), unheard)
     (tmp_path / "mine~2.jpg").write_bytes(b"mine")
-    assert (tmp_path / "one~3.jpg").exists()
-    sheet.write(iter([sample("one", count=60)]), str(tmp_path), unheard)
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine~2.jpg", "one.jpg"]
+    assert len(list(tmp_path.glob("one*.jpg"))) == -(-before // 60)
+    sheet.write(iter([sample("one", count=now)]), str(tmp_path), unheard)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine~2.jpg", "one.jpg", "one~2.jpg", "one~3.jpg"][: 1 + left]
 
 
 Box = tuple[float, float, float, float]

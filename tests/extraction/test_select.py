@@ -118,15 +118,21 @@ def test_a_frame_that_another_stands_in_for_is_not_kept(in_transition: bool) -> 
 
 
 @pytest.mark.parametrize(
-    ("step_s", "in_transition", "dropped"), [(0.5, True, True), (1.0, True, True), (1.1, True, False), (0.5, False, False)]
+    ("before_s", "after_s", "in_transition", "dropped"),
+    [
+        *[(0.5, 0.5, True, True), (1.0, 1.0, True, True), (1.1, 1.1, True, False), (0.5, 0.5, False, False)],
+        *[(0.5, 1.1, True, False), (1.1, 0.5, True, False)],
+    ],
 )
-def test_a_blend_of_the_frames_close_by_goes_where_packets_show_a_transition(step_s: float, in_transition: bool, dropped: bool) -> None:
+def test_a_blend_of_the_frames_close_by_goes_where_packets_show_a_transition(
+    before_s: float, after_s: float, in_transition: bool, dropped: bool
+) -> None:
     blend = np.asarray(cv2.addWeighted(picture(1), 0.5, picture(2), 0.5, 0), np.uint8)
     before, middle, after = looks_of([picture(1), blend, picture(2)])
     frames = [
         replace(before, time_s=0.0),
-        replace(middle, time_s=step_s, in_transition=in_transition, measured=measured(1000.0)),
-        replace(after, time_s=2 * step_s),
+        replace(middle, time_s=before_s, in_transition=in_transition, measured=measured(1000.0)),
+        replace(after, time_s=before_s + after_s),
     ]
     found = bad_frames(frames, None)
     assert ([decision.rule for index, decision in found.items() if index == 1] == ["in_transition"]) == dropped

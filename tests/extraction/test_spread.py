@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -28,6 +29,13 @@ def test_a_long_gap_gets_a_frame_of_its_middle_for_one_that_is_nearly_redundant(
     found = spread(frames(40, alike=8), [0, 2, 4, 6, 39], redundant=REDUNDANT)
     assert sorted(found) == [0, 2, 6, 22, 39] or sorted(found) == [0, 4, 6, 22, 39]
     assert found[22] == (6.0, 39.0)
+
+
+@pytest.mark.parametrize(("restless", "joined"), [((), 22), ((22,), 23), ((22, 23), 21), ((20, 21, 22, 23, 24), 25)])
+def test_a_calm_frame_near_the_middle_goes_before_a_restless_one_in_it(restless: tuple[int, ...], joined: int) -> None:
+    made = frames(40, alike=8)
+    made = replace(made, in_transition=[row in restless for row in range(40)])
+    assert joined in spread(made, [0, 2, 4, 6, 39], redundant=REDUNDANT)
 
 
 def test_a_gap_in_which_nothing_changes_stays() -> None:

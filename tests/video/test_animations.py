@@ -91,6 +91,17 @@ def test_animated_webp_is_told_by_its_content(webp: Path, tmp_path: Path) -> Non
         assert isinstance(other, AnimatedWebp)
 
 
+@pytest.mark.parametrize("size", [4, 5])
+def test_what_stands_before_the_frames_is_passed_over_whatever_its_size(webp: Path, size: int) -> None:
+    data = webp.read_bytes()
+    chunk = b"ABCD" + size.to_bytes(4, "little") + bytes(size + size % 2)
+    with opened(webp) as plain:
+        stamps = plain.index.shown_pts.tolist()
+    webp.write_bytes(data[:4] + (len(data) - 8 + len(chunk)).to_bytes(4, "little") + data[8:30] + chunk + data[30:])
+    with opened(webp) as video:
+        assert video.index.shown_pts.tolist() == stamps
+
+
 def test_frames_of_no_duration_have_times_of_their_own(tmp_path: Path) -> None:
     path = animate(tmp_path / "a.webp", [hole(number) for number in range(4)], [0, 0, 0, 0])
     with opened(path) as video:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import av
@@ -15,6 +16,7 @@ from av.video.frame import VideoFrame
 from tests.media import Clips, card, number_in, write
 from vip.errors import InputError
 from vip.video import Video
+from vip.video.container import pixel_aspect_of
 from vip.video.size import MOST_PIXELS, check_size
 
 
@@ -60,6 +62,23 @@ def test_a_stream_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pat
         Video(path, stream=2)
     listed = "0: h264 160x96 (deu); 1: h264 128x96"
     assert str(raised.value) == f"{path} has no video stream 2. Choose with --stream among: {listed}."
+
+
+@pytest.mark.parametrize(
+    ("stated", "used"),
+    [
+        *[
+            (Fraction(4, 3), Fraction(4, 3)),
+            (Fraction(1, 2), Fraction(1, 2)),
+            (Fraction(16), Fraction(16)),
+            (Fraction(1, 16), Fraction(1, 16)),
+        ],
+        *[(Fraction(17), 1), (Fraction(1, 17), 1), (Fraction(1, 1000), 1), (Fraction(0), 1), (None, 1)],
+    ],
+)
+def test_an_absurd_shape_of_pixels_is_damage(stated: Fraction | None, used: Fraction) -> None:
+    stream: Any = SimpleNamespace(sample_aspect_ratio=stated)
+    assert pixel_aspect_of(stream) == used
 
 
 # ---------------------------------------------------------------- absurd sizes

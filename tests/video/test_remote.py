@@ -280,6 +280,31 @@ def test_connections_that_break_off_are_opened_again(long: Path, monkeypatch: py
             assert len(video.index) == 28
 
 
+@pytest.mark.parametrize("most_bytes", [10_000, vip.video.remote.BLOCK_BYTES - 1])
+def test_a_server_that_sends_less_than_it_is_asked_for_is_asked_for_the_rest(long: Path, most_bytes: int) -> None:
+    with serving(long) as server:
+        server.most_bytes = most_bytes
+        with opened(server, "h264.mp4") as video:
+            assert len(video.index) == 28
+            assert len(list(video.frames(video.index.shown_pts.tolist()))) == 28
+
+
+@pytest.mark.parametrize(("answered", "asked"), [(0, 1), (1, 1 + vip.video.http.TRIES)])
+def test_a_server_that_never_answered_is_asked_once_and_another_again(
+    long: Path, monkeypatch: pytest.MonkeyPatch, answered: int, asked: int
+) -> None:
+    monkeypatch.setattr(vip.video.http, "PAUSE_S", 0)
+    with serving(long) as server:
+        server.breaks_after = answered
+        connection = vip.video.http.Connection(f"{server.address}/h264.mp4", "h264.mp4")
+        for _ in range(answered):
+            connection.part(0, 100)
+        with pytest.raises(InputError, match=r"h264\.mp4 cannot be read: "):
+            connection.part(0, 100)
+        connection.close()
+        assert len(server.asked) == asked
+
+
 def test_a_server_that_goes_away_in_the_midst_is_said(long: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vip.video.http, "PAUSE_S", 0)
     with serving(long) as server:

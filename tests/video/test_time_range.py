@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -117,6 +119,16 @@ def test_restricting_shows_what_lies_within_or_refuses(times: list[int], start: 
     else:
         with pytest.raises(InputError):
             span.restrict(index_of(times), "x")
+
+
+@pytest.mark.parametrize(
+    ("start_s", "end_s", "shown"),
+    [(0.0, 1.0, [2, 3, 5]), (None, 0.004, [2, 3]), (0.003, None, [3, 5]), (0.004, 0.004, []), (0.0, 0.001, []), (None, None, [2, 3, 5])],
+)
+def test_what_an_edit_list_hides_stays_hidden(start_s: float | None, end_s: float | None, shown: list[int]) -> None:
+    index = replace(index_of([0, 1, 2, 3, 4, 5]), is_shown=np.array([False, False, True, True, False, True]))
+    with nullcontext() if shown else pytest.raises(InputError, match="x has no frame between"):
+        assert TimeRange(start_s, end_s).restrict(index, "x").shown_pts.tolist() == shown
 
 
 def test_no_span_changes_nothing(tmp_path: Path) -> None:

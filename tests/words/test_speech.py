@@ -276,6 +276,15 @@ def test_a_gap_is_silence_and_a_long_gap_begins_a_window() -> None:
     assert list(heard > 0) == [True, False, False, True, False, True]
 
 
+@pytest.mark.parametrize(("gap_s", "lengths_s"), [(0.0, [73.0]), (1.0, [74.0]), (2.0, [75.0]), (2.5, [63.0, 10.0])])
+def test_a_gap_behind_a_cut_is_as_long_as_any_other(gap_s: float, lengths_s: list[float]) -> None:
+    pieces = [(0.0, 250.0, True), (250.0, 4.0, False), (254.0, 61.0, True), (315.0 + gap_s, 10.0, True)]
+    first, *others = windows_of(blocks_of(pieces), FakeTranscriber())
+    assert float(first.end_s) == pytest.approx(252.0, abs=0.03)
+    assert [len(one.samples) / RATE for one in others] == pytest.approx(lengths_s, abs=0.03)
+    assert float(others[-1].end_s) == 325.0 + gap_s
+
+
 def test_a_window_is_cut_in_the_middle_of_the_longest_pause_near_its_end() -> None:
     pieces = [(0.0, 250.0, True), (250.0, 5.0, False), (255.0, 3.0, True), (258.0, 1.0, False), (259.0, 60.0, True)]
     first, second = windows_of(blocks_of(pieces), FakeTranscriber())

@@ -42,7 +42,8 @@ class Remote:
             connection.close()
         changed = parsedate(first.changed)
         self.state = FileState(first.size_bytes, timegm(changed) * 10**9 if changed else None)
-        self.put(0, first.data)
+        if len(first.data) == min(BLOCK_BYTES, first.size_bytes):  # else the block would end where the server stopped
+            self.put(0, first.data)
 
     def open(self) -> RemoteFile:
         """Return a reader of its own for a thread."""

@@ -89,6 +89,7 @@ def read_sound(source: FileSource, number: int, *, start_s: float | None = None,
         if start_s is not None:
             _seek(container, stream, start_s)
         position: Fraction | None = None
+        heard_s: Fraction | None = None  # where the last block ends
         for block_start, samples in _decoded(container, stream, str(source)):
             follows = position is not None and abs(block_start - position) <= LONGEST_BREAK_S
             begin = position if follows and position is not None else block_start
@@ -97,7 +98,8 @@ def read_sound(source: FileSource, number: int, *, start_s: float | None = None,
                 return
             cut, kept_start = _between(begin, samples, start_s, end_s)
             if len(cut):
-                yield SoundBlock(kept_start, cut, follows and kept_start == begin)
+                yield SoundBlock(kept_start, cut, follows and kept_start == heard_s)
+                heard_s = kept_start + Fraction(len(cut), RATE)
 
 
 def _between(begin: Fraction, samples: Samples, start_s: float | None, end_s: float | None) -> tuple[Samples, Fraction]:
