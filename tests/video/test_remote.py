@@ -8,6 +8,7 @@ import socket
 import ssl
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -250,7 +251,7 @@ def test_an_address_that_is_none(address: str) -> None:
     ("error", "said"),
     [
         (socket.gaierror(-2, "unknown"), "there is no server h. Check the address and the network."),
-        (TimeoutError(), "h does not answer within 20 s. Try again later."),
+        (TimeoutError(), "h does not answer within 20 s, or sends fewer than 2,000 bytes in them. Try again later."),
         (ConnectionResetError(104, "Connection reset by peer"), "the connection to h broke off (Connection reset by peer)."),
         (http.client.BadStatusLine("SSH-2.0"), "h does not answer as a web server (BadStatusLine: SSH-2.0)."),
         (ssl.SSLError(1, "wrong version number"), "no secure connection to h (wrong version number)."),
@@ -264,6 +265,29 @@ def test_a_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vip.video.http, "TIMEOUT_S", 0.2)
     with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(InputError, match=r"does not answer within 0\.2 s"):
         open_video(AddressSource(f"http://127.0.0.1:{silent.getsockname()[1]}/a.mp4"))
+
+
+@pytest.mark.parametrize(
+    "begin", ["HTTP/1.1 206 OK\r\nX: ", "HTTP/1.1 206 OK\r\nContent-Range: bytes 0-9999/10000\r\nContent-Length: 10000\r\n\r\n"]
+)
+def test_a_server_that_sends_a_byte_now_and_then(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.video.http, "TIMEOUT_S", 0.3)
+    is_over = threading.Event()
+
+    def drip(server: socket.socket) -> None:
+        connection, _ = server.accept()
+        with connection, suppress(OSError):
+            connection.sendall(f"HTTP/1.1 206 OK\r\n{begin}".encode())
+            while not is_over.wait(0.02):
+                connection.sendall(b"x")
+
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        thread = threading.Thread(target=drip, args=(server,), daemon=True)
+        thread.start()
+        with pytest.raises(InputError, match=r"127\.0\.0\.1:\d+ does not answer within 0\.3 s, or sends fewer than 2,000 bytes"):
+            open_video(AddressSource(f"http://127.0.0.1:{server.getsockname()[1]}/a.mp4"))
+        is_over.set()
+        thread.join()
 
 
 def test_https_where_there_is_none(server: FileServer) -> None:

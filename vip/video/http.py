@@ -6,15 +6,18 @@ import http.client
 import socket
 import ssl
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from time import sleep
+from threading import Event, Timer
+from time import monotonic, sleep
 from typing import IO, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
 from vip.errors import InputError, NotInPartsError
 
 TIMEOUT_S = 20.0
+LEAST_BYTES = 2000  # within it: a server that sends less may go on for days, and each time it is there in time
 PAUSE_S = 0.5
 MOST_REDIRECTS = 8
 TRIES = 3  # servers close connections that have idled, and routers lose some
@@ -112,7 +115,8 @@ class Connection:
             self._open = _connection(parts)
         always = {"Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
         self._open.request("GET", _request_target(parts), headers={**headers, **always, **self._login(parts)})
-        response = self._open.getresponse()
+        with _in_time(self._open):
+            response = self._open.getresponse()
         if response.status in NOT_NOW and self._answered:
             raise http.client.HTTPException(f"{response.status} {response.reason}")
         return response
@@ -131,13 +135,13 @@ class Connection:
         if len(size) > MOST_DIGITS:
             raise InputError(f"{self.name} cannot be read: the server states a size of {len(size):,} digits. Give another address.")
         if response.status == 200 or (response.status == 206 and not size.isdecimal()):
-            self._check_page(response, response.read(SNIFFED_BYTES))
+            self._check_page(response, _read(response, SNIFFED_BYTES))
             self.close()
             text = f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first."
             raise NotInPartsError(text, "whole", _version(response))
         if response.status != 206:
             raise self._status_error(response)
-        data = response.read(count)
+        data = _read(response, count)
         if response.read(1):  # more than was asked for
             self.close()
         if not data:
@@ -154,14 +158,14 @@ class Connection:
         self._answered, done = True, 0
         length = response.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() else None
-        data = response.read(BLOCK_BYTES)
+        data = _read(response, BLOCK_BYTES)
         self._check_page(response, data[:SNIFFED_BYTES])
         _write_or_raise(lambda: (file.seek(0), file.truncate()))
         while data:
             _write_or_raise(lambda block=data: file.write(block))  # type: ignore[misc]
             done += len(data)
             report(done, size)
-            data = response.read(BLOCK_BYTES)
+            data = _read(response, BLOCK_BYTES)
         if size is not None and done < size:
             raise http.client.IncompleteRead(b"", size - done)
 
@@ -188,6 +192,48 @@ class Connection:
         if self._open is not None:
             self._open.close()
             self._open = None
+
+
+def _read(response: http.client.HTTPResponse, count: int) -> bytes:
+    """Return `count` bytes, fewer where the answer ends.
+
+    Raises:
+        TimeoutError: fewer than `LEAST_BYTES` come within `TIMEOUT_S`.
+    """
+    data = bytearray()
+    due_s, wanted = monotonic() + TIMEOUT_S, LEAST_BYTES
+    while piece := response.read1(count - len(data)) if len(data) < count else b"":
+        data += piece
+        if monotonic() > due_s:
+            if len(data) < wanted:
+                raise TimeoutError
+            due_s, wanted = monotonic() + TIMEOUT_S, len(data) + LEAST_BYTES
+    return bytes(data)
+
+
+@contextmanager
+def _in_time(connection: http.client.HTTPConnection) -> Iterator[None]:
+    """Break the connection off where the block takes longer than `TIMEOUT_S`, and raise TimeoutError."""
+    is_late = Event()
+
+    def break_off() -> None:
+        is_late.set()
+        if connection.sock:
+            with suppress(OSError):
+                connection.sock.shutdown(socket.SHUT_RDWR)
+
+    timer = Timer(TIMEOUT_S, break_off)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    except (OSError, http.client.HTTPException):
+        if not is_late.is_set():
+            raise
+    finally:
+        timer.cancel()
+    if is_late.is_set():  # the part of the answer that there is reads like a whole one
+        raise TimeoutError
 
 
 class _WriteError(Exception):
@@ -229,7 +275,7 @@ def _describe_error(exc: Exception, host: str) -> str:
     if isinstance(exc, ssl.SSLError):
         return f"no secure connection to {host} ({getattr(exc, 'reason', None) or exc})."
     if isinstance(exc, TimeoutError):
-        return f"{host} does not answer within {TIMEOUT_S:g} s. Try again later."
+        return f"{host} does not answer within {TIMEOUT_S:g} s, or sends fewer than {LEAST_BYTES:,} bytes in them. Try again later."
     if isinstance(exc, socket.gaierror):
         return f"there is no server {host}. Check the address and the network."
     if isinstance(exc, ConnectionRefusedError):
