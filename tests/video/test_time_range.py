@@ -70,12 +70,9 @@ def test_a_frame_near_the_end_is_not_one_behind_it(clips: Clips, name: str) -> N
     path = clips(name).path
     with Video(path) as whole:
         stamps, base = whole.index.shown_pts.tolist(), float(whole.time_base)
-    for last in (20, 21, 23):
+    for last in range(20, 30):
         with Video(path, span=TimeRange(stamps[12] * base, stamps[last] * base)) as video:
-            near = [frame.pts for frame in video.frames_near(stamps[last - 2 : last + 1])]
-        assert near
-        assert stamps[last - 2] <= near[0]
-        assert near[-1] <= stamps[last]
+            assert [frame.pts for frame in video.frames_near([stamps[last]])] == [stamps[last]]
 
 
 def test_pictures_within_are_those_of_plain_decoding(clips: Clips) -> None:
