@@ -36,6 +36,8 @@ class Answer:
                 raise ConnectionResetError(104, "reset")
         return self._body.read(size)
 
+    read1 = read
+
 
 def part(data: bytes = DATA[:100], size: int = len(DATA), **headers: str) -> Answer:
     return Answer(206, data, Content_Range=f"bytes 0-{len(data) - 1}/{size}", **headers)
