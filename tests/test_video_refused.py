@@ -18,6 +18,7 @@ from tests.media import Clips, card, sound
 from vip.errors import InputError
 from vip.video import Video
 from vip.video.animated import is_animated
+from vip.video.local import Local, LocalFile
 from vip.video.source import FileSource, source_of
 
 TEXT = "This is a letter and no video.\n" * 40
@@ -41,6 +42,28 @@ def test_a_missing_file(tmp_path: Path) -> None:
 
 def test_a_folder(tmp_path: Path) -> None:
     assert refusal(tmp_path) == " is a folder, not a video."
+
+
+@pytest.mark.parametrize("name", ["letter.mp4", "list.m3u8", "song.aac", "h264.mp4"])
+def test_what_is_refused_is_closed_at_once(tmp_path: Path, clips: Clips, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
+    opened: list[LocalFile] = []
+
+    def opening(held: Local) -> LocalFile:
+        opened.append(plain(held))
+        return opened[-1]
+
+    plain = Local.open
+    monkeypatch.setattr(Local, "open", opening)
+    path = tmp_path / name
+    if name == "song.aac":
+        sound(path)
+    elif name == "h264.mp4":
+        path = clips(name).path
+    else:
+        path.write_text(TEXT if name == "letter.mp4" else "#EXTM3U\n")
+    with pytest.raises(InputError):
+        Video(path, stream=7)
+    assert [one.closed for one in opened] == [True]
 
 
 def test_an_empty_file(tmp_path: Path) -> None:

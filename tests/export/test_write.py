@@ -61,6 +61,14 @@ def test_every_format_takes_runs_and_data_sets(target: str, run: Run, tmp_path: 
     assert len(names(tmp_path / "out")) == done.files + 1
 
 
+@pytest.mark.parametrize(("length", "other"), [(1, "k-2"), (90, "k" * 90 + "-2"), (91, "k" * 90 + "-2"), (100, "k" * 90 + "-2")])
+def test_a_key_that_occurs_again_has_room_for_its_number(tmp_path: Path, length: int, other: str) -> None:
+    sources = sources_of([data_set(tmp_path / name, "k" * length) for name in ("one", "two")])
+    found = list(read_sources(sources, Told().note))
+    assert [one.video.key for one in found] == ["k" * length, other]
+    assert [one.keyframe.id for one in found[1].frames] == [f"{other}:{number:04d}" for number in range(1, len(found[1].frames) + 1)]
+
+
 def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     for name in "ab":
         make_run(tmp_path / "runs" / f"{name}.vip")

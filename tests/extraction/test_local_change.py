@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import cv2
 import numpy as np
 import pytest
@@ -9,6 +11,10 @@ import pytest
 from tests.extraction.analyses import picture
 from vip.extraction.local_change import (
     ALL_CHANGED,
+    ANOTHER_CONTENT,
+    ANOTHER_CONTENT_ON_PAGE,
+    ANOTHER_SOLID,
+    LEAST_SHARE,
     STANDS_STILL,
     UNCHANGED,
     LocalChange,
@@ -198,6 +204,33 @@ def test_a_change_has_to_be_twice_what_changes_anyway() -> None:
     found = change(picture(3), with_insert(picture(3)))
     assert found.strength(Restlessness(found.solid / 2, 0.5)) == pytest.approx(1)
     assert found.strength(Restlessness(found.solid, 0.5)) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize(
+    ("found", "is_another"),
+    [
+        ({"share": 0.5, "solid": ANOTHER_SOLID}, True),
+        ({"share": 0.5, "solid": 0.9 * ANOTHER_SOLID}, False),
+        ({"share": 0.5, "content": ANOTHER_CONTENT}, True),
+        ({"share": 0.5, "content": 0.9 * ANOTHER_CONTENT}, False),
+        ({"share": LEAST_SHARE, "content": 1.0}, True),
+        ({"share": 0.9 * LEAST_SHARE, "content": 1.0}, False),
+        ({"share": 0.9 * LEAST_SHARE, "solid": 1.0, "content": 1.0}, True),
+        ({"share": 0.5, "content_above": 1.0}, False),
+        ({"share": 0.5, "content_above": ANOTHER_CONTENT_ON_PAGE, "is_page": True}, True),
+        ({"share": 0.5, "content_above": 0.9 * ANOTHER_CONTENT_ON_PAGE, "is_page": True}, False),
+    ],
+)
+def test_a_piece_or_content_makes_another_picture_and_less_than_a_cursor_takes_both(found: dict[str, float], is_another: bool) -> None:
+    assert (replace(UNCHANGED, **found).strength(STANDS_STILL) >= 1) == is_another  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(("field", "limit"), [("gone", 0.12), ("joined", 0.6), ("background_left", 0.75)])
+@pytest.mark.parametrize("is_page", [True, False])
+def test_lines_that_join_leave_what_was_there(field: str, limit: float, is_page: bool) -> None:
+    joins = replace(UNCHANGED, share=0.5, gone=0.0, joined=1.0, background_left=1.0, is_page=is_page)
+    assert joins.is_progress == is_page
+    assert not replace(joins, **{field: limit}).is_progress
 
 
 def test_equal_pictures_did_not_change_and_other_shapes_changed_all() -> None:

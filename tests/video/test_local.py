@@ -64,6 +64,17 @@ def test_the_hash_is_that_of_the_file(clips: Clips, name: str) -> None:
         assert video.info().sha256 == hashlib.sha256(path.read_bytes()).hexdigest()
 
 
+def test_a_twin_that_is_closed_leaves_what_it_shares(clips: Clips, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[Local] = []
+    monkeypatch.setattr(Local, "close", lambda held: closed.append(held))
+    with Video(clips("h264.mp4").path) as video:
+        for _ in range(2):
+            with video.reopen() as twin, twin.reopen() as another:
+                assert len(list(another.frames(twin.index.sync_pts.tolist()))) == len(twin.index.sync_pts)
+        assert closed == []
+    assert len(closed) == 1
+
+
 @pytest.fixture(scope="module")
 def data_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("local") / "data"

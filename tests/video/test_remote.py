@@ -7,8 +7,9 @@ import re
 import socket
 import ssl
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from vip.pipeline import extract
 from vip.records import Image
 from vip.store import load_run
 from vip.video import AddressSource, Reader, open_video, source_of
+from vip.video.remote import Remote
 
 LONG = {"h264.mp4": "libx264", "h264_faststart.mp4": "libx264", "vp9.webm": "libvpx-vp9", "h264.mkv": "libx264"}
 
@@ -346,6 +348,79 @@ def test_a_file_that_changes_in_the_midst_is_said(long: Path, tmp_path: Path, mo
         path.write_bytes(path.read_bytes() + b"more")
         with pytest.raises(InputError, match=r"a\.mp4 changed while it was read"):
             list(video.frames(video.index.sync_pts.tolist()))
+
+
+@dataclass
+class Served:
+    """The parts of a file that were asked for, by the numbers of their first and last block."""
+
+    data: bytes
+    asked: list[tuple[int, int]] = field(default_factory=list)
+    changed: str = "Tue, 01 Jul 2025 10:00:00 GMT"
+
+    def part(self, start: int, count: int) -> vip.video.http.AddressPart:
+        block = vip.video.remote.BLOCK_BYTES
+        self.asked.append((start // block, (start + count - 1) // block))
+        return vip.video.http.AddressPart(self.data[start : start + count], len(self.data), self.changed)
+
+    def close(self) -> None:
+        pass
+
+
+@pytest.fixture
+def served(monkeypatch: pytest.MonkeyPatch) -> Served:
+    made = Served(np.random.default_rng(1).bytes(20 * 1000 - 500))
+    monkeypatch.setattr(vip.video.remote, "BLOCK_BYTES", 1000)
+    monkeypatch.setattr(vip.video.remote, "MOST_BLOCKS_AT_ONCE", 4)
+    monkeypatch.setattr(vip.video.remote, "Connection", lambda *_: made)
+    return made
+
+
+def read_blocks(reader: vip.video.remote.RemoteFile, blocks: Sequence[int]) -> None:
+    for block in blocks:
+        assert reader.seek(1000 * block) == 1000 * block
+        assert reader.read(10**6) == reader._remote.get(block)
+
+
+def test_blocks_that_are_read_in_a_row_come_more_and_more_at_once(served: Served) -> None:
+    with Remote(AddressSource("http://h/a.mp4")).open() as reader:
+        data = b"".join(iter(lambda: reader.read(300), b""))
+    assert data == served.data
+    assert served.asked == [(0, 0), (1, 1), (2, 3), (4, 7), (8, 11), (12, 15), (16, 19)]
+
+
+def test_after_a_jump_one_block_is_asked_for_and_none_twice(served: Served) -> None:
+    with Remote(AddressSource("http://h/a.mp4")).open() as reader:
+        read_blocks(reader, [5, 6, 7, 2, 3, 12, 5, 6, 7, 0, 19])
+    assert served.asked == [(0, 0), (5, 5), (6, 7), (2, 2), (3, 4), (12, 12), (19, 19)]
+
+
+def test_those_blocks_go_that_were_not_used_for_longest(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.video.remote, "KEPT_BLOCKS", 3)
+    with Remote(AddressSource("http://h/a.mp4")).open() as reader:
+        read_blocks(reader, [5, 8, 5, 11, 5, 14, 5, 14, 8])
+    assert served.asked == [(0, 0), (5, 5), (8, 8), (11, 11), (14, 14), (8, 8)]
+
+
+@pytest.mark.parametrize(
+    ("offset", "whence", "place"),
+    [(7, 0, 7), (7, 1, 12), (-5, 1, 0), (-6, 1, None), (-1, 2, 19_499), (0, 2, 19_500), (9, 2, 19_509), (-1, 0, None)],
+)
+def test_a_reader_goes_to_any_place_that_a_file_has(served: Served, offset: int, whence: int, place: int | None) -> None:
+    with Remote(AddressSource("http://h/a.mp4")).open() as reader:
+        assert reader.read(5) == served.data[:5]
+        found = reader.seek(offset, whence)
+        assert (found < 0 and reader.tell() == 5) if place is None else found == reader.tell() == place
+        at = reader.tell()
+        assert reader.read(3) == served.data[at : at + 3]
+
+
+@pytest.mark.parametrize(
+    ("changed", "modified_ns"), [("Tue, 01 Jul 2025 10:00:00 GMT", 1_751_364_000 * 10**9), ("", None), ("today", None)]
+)
+def test_a_file_on_a_server_has_a_size_and_perhaps_a_time(served: Served, changed: str, modified_ns: int | None) -> None:
+    served.changed = changed
+    assert Remote(AddressSource("http://h/a.mp4")).state == (19_500, modified_ns)
 
 
 def test_readers_in_several_threads_share_what_was_read(long: Path) -> None:

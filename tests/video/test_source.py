@@ -102,6 +102,23 @@ def test_a_pattern_is_the_files_that_fit_it(frames: Path, pattern: str, names: l
     assert source.stem == "shot"
 
 
+@pytest.mark.parametrize(("target", "count"), [("outside.png", 3), ("frames/other.jpg", 4)])
+def test_a_link_that_leads_out_of_the_folder_fits_no_pattern(frames: Path, tmp_path: Path, target: str, count: int) -> None:
+    write(tmp_path / "outside.png", card(1, 32, 24))
+    (frames / "shot_0004.png").symlink_to(tmp_path / target)
+    (frames / "shot_0005.png").mkdir()
+    source = source_of(frames / "shot_%04d.png")
+    assert isinstance(source, PicturesSource)
+    assert len(source.paths) == count
+
+
+@pytest.mark.parametrize(("target", "count"), [("outside.png", 5), ("frames/other.jpg", 6)])
+def test_a_link_that_leads_out_of_the_folder_is_none_of_its_pictures(frames: Path, tmp_path: Path, target: str, count: int) -> None:
+    write(tmp_path / "outside.png", card(1, 32, 24))
+    (frames / "shot_0004.png").symlink_to(tmp_path / target)
+    assert (len(contents(frames).pictures), contents(frames).links) == (count, 6 - count)
+
+
 def test_a_pattern_of_digits_alone_has_the_name_of_its_folder(frames: Path) -> None:
     write(frames / "01.png", card(1, 32, 24))
     assert source_of(frames / "%02d.png").stem == "frames"

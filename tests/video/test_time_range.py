@@ -65,6 +65,16 @@ def test_frames_nearby_lie_within_as_well(clips: Clips, name: str) -> None:
                 assert stamps[asked] <= near[0] <= stamps[last]
 
 
+@pytest.mark.parametrize("name", ["h264.mp4", "vp9.webm"])
+def test_a_frame_near_the_end_is_not_one_behind_it(clips: Clips, name: str) -> None:
+    path = clips(name).path
+    with Video(path) as whole:
+        stamps, base = whole.index.shown_pts.tolist(), float(whole.time_base)
+    for last in range(20, 30):
+        with Video(path, span=TimeRange(stamps[12] * base, stamps[last] * base)) as video:
+            assert [frame.pts for frame in video.frames_near([stamps[last]])] == [stamps[last]]
+
+
 def test_pictures_within_are_those_of_plain_decoding(clips: Clips) -> None:
     path = clips("h264_open_gop.mp4").path
     truth = dict(linear(path))

@@ -69,6 +69,14 @@ def test_each_drop_names_the_keyframe_it_is_most_like() -> None:
     assert thinned.kept == "kept: one of the 2 that are least like each other"
 
 
+@pytest.mark.parametrize("keep", [1, 2, 3])
+def test_those_most_like_a_keyframe_are_dropped_first_and_of_equal_ones_the_earliest(keep: int) -> None:
+    drops = KCenter(None).prune(at_angles([0, 40, 10, 90, 70, 20, 40, 120]), keep=keep, redundant=0.9).drops
+    order = [(-drop.score, drop.index) for drop in drops]
+    assert len({score for score, _ in order}) > 1
+    assert order == sorted(order)
+
+
 def test_the_curve_goes_on_beyond_the_chosen_number_and_rises() -> None:
     curve = dict(KCenter(None).prune(at_angles(np.linspace(0, 170, 30).tolist()), keep=5, redundant=0.9).curve)
     assert sorted(curve) == list(range(2, 11))
