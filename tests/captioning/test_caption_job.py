@@ -29,8 +29,9 @@ from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
 from vip.captioning import in_batches
-from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, expected_cost
+from vip.captioning.caption_job import OutagePolicy, RunCaptioner, batches_of, expected_cost, open_job, skip_picture_folder
 from vip.captioning.describe import AHEAD
+from vip.captioning.estimate import Estimate
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError
 from vip.llm.batch_files import BatchJob
@@ -696,6 +697,31 @@ def test_where_no_price_is_known_the_bar_counts_tokens(mine: dict[str, Any], tmp
     assert bar.behind[1].startswith("18 of about ")
     assert int(bar.behind[1].split()[3].replace(",", "")) > 8 * 220
     assert bar.behind[5:] == ["90 of about 144 tokens", "108 of about 144 tokens", "126 of about 144 tokens", "144 of about 144 tokens"]
+
+
+@pytest.mark.parametrize(
+    ("used", "expected", "said"),
+    [
+        (Usage(requests=4, usd=0.1), (8, 0.5), "$0.10 of about $0.50"),
+        (Usage(requests=4, usd=0.9), (8, 0.5), "$0.90 of about $0.90"),
+        (Usage(requests=5, usd=0.5), (8, 0.1), "$0.50 of about $0.80"),
+        (Usage(requests=8, usd=0.8), (8, 0.1), "$0.80 of about $0.80"),
+        (Usage(requests=16, usd=0.8), (8, 0.5), "$0.80 of about $0.80"),
+        (Usage(requests=4, tokens_in=90, tokens_out=10), (8, None), "100 of about 1,100 tokens"),
+        (Usage(requests=5, tokens_in=90, tokens_out=10), (8, None), "100 of about 160 tokens"),
+        (Usage(requests=16, tokens_in=90, tokens_out=10), (8, None), "100 of about 100 tokens"),
+    ],
+)
+def test_never_more_is_spent_than_what_it_is_said_to_be_of(
+    used: Usage, expected: tuple[int, float | None], said: str, mine: dict[str, Any], tmp_path: Path
+) -> None:
+    """Some questions are asked again, and cost more than was reckoned."""
+    settings = CaptionSettings(**mine)
+    with open_job([run_folder(tmp_path / "a.vip", 1)], settings, SilentObserver(), skip_picture_folder, budget=Budget(usage=used)) as job:
+        assert job.spent_so_far() == ""
+        requests, usd = expected
+        job.expected = Estimate(8, requests, 1000, 100, usd, ())
+        assert job.spent_so_far() == said
 
 
 def test_where_nothing_is_paid_for_nothing_is_said_of_money(mine: dict[str, Any], tmp_path: Path) -> None:

@@ -21,8 +21,10 @@ from tests.clips import picture
 from tests.llm.clockwork import Clockwork
 from vip import pipeline, store
 from vip.captioning import caption_job, in_batches
+from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
 from vip.captioning.in_batches import RollingBatches
+from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, SomeFailedError, UsageError, VipError
 from vip.extraction.picture_folder import list_pictures
@@ -116,6 +118,23 @@ def test_under_a_ceiling_as_many_go_at_once_as_it_allows_whatever_they_cost(phot
     assert len(run.descriptions) == 5
     assert in_batches.jobs_in(photos)[0].rows == 2
     assert sum(job.rows for job in in_batches.jobs_in(photos)) == 5
+
+
+def test_claims_are_checked_once_and_only_when_no_keyframe_waits_any_more(
+    photos: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    checked: list[tuple[int, int]] = []
+
+    async def verify(self: Verifier, folder: DescribedFolder) -> None:
+        checked.append((folder.described, len(folder.deferred)))
+
+    monkeypatch.setattr(Verifier, "verify", verify)
+    most = (1500 * 100 + 2048 * 400) / 1e6 / 2
+    with ApiServer(usage=(900, 200)) as server:
+        described(photos, server, prices=tmp_path / "prices.toml", max_usd=2.5 * most, verify=True, embedder="classic")
+    assert len(in_batches.jobs_in(photos)) > 1, "some are described while others wait"
+    assert checked == [(5, 0)]
 
 
 def test_a_ceiling_that_takes_none_ends_the_run(photos: Path, tmp_path: Path) -> None:

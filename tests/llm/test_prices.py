@@ -172,6 +172,15 @@ def test_the_users_prices_go_before_those_that_ship(tmp_path: Path) -> None:
     assert price_of(prices, "gpt-5", OPENAI) == found("gpt-5")
 
 
+@pytest.mark.parametrize("pattern", ["gpt-5-mini-2025-08-07", "gpt-5-mini", "gpt-5-*", "*mini*", "*"])
+@pytest.mark.parametrize("address", [OPENAI, None])
+def test_a_price_of_the_users_holds_however_exact_one_that_ships_is(pattern: str, address: str | None, tmp_path: Path) -> None:
+    prices = load_prices(own(tmp_path, f'[[price]]\nmodels = ["{pattern}"]\nusd_in = 77\nusd_out = 88\n'))
+    price = price_of(prices, "gpt-5-mini-2025-08-07", address)
+    assert price is not None
+    assert (price.usd_in, price.usd_out) == (77, 88)
+
+
 def test_an_own_server_is_priced_by_its_address_before_a_price_for_all(tmp_path: Path) -> None:
     text = MINE + '[[price]]\nmodels = ["*"]\naddress = "localhost:8000"\nusd_in = 0.1\nusd_out = 0.1\n'
     prices = load_prices(own(tmp_path, text))

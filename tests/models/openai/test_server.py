@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
+
 import pytest
 
-from vip.models.openai.errors import REDACTED, ServerIdentity, is_rejection
+from vip.models.openai.errors import LONGEST_QUOTE, REDACTED, ServerIdentity, is_rejection
 from vip.models.openai.server import find_key, is_of_environment
 
 
@@ -44,6 +46,21 @@ def test_a_server_is_named_without_its_secrets_in_any_spelling() -> None:
     assert server.address == "http://box:8000/v1"
     for told in ("token=one two", "token%3Done%20two", "token%3Done+two"):
         assert server.remove_secrets(f"It said {told}.") == f"It said {REDACTED}."
+
+
+@pytest.mark.parametrize("before", range(LONGEST_QUOTE - 40, LONGEST_QUOTE + 2))
+def test_a_long_message_is_cut_behind_what_is_redacted_and_not_within_a_secret(before: int) -> None:
+    key = "house-0123456789-abcdefghijkl"
+    server = ServerIdentity("http://ann:pass.word@box:8000/v1", "m", key, 1.0)
+    for spelt, start in (
+        (key, "hous"),
+        (b64encode(key.encode()).decode(), "aG91"),
+        ("sk-Another0123456789", "sk-A"),
+        ("//ann:pass.word@box/", "ann"),
+    ):
+        said = server.redact(f"{'.' * before} {spelt} {'.' * 40}")
+        assert len(said) <= LONGEST_QUOTE + 1
+        assert start not in said
 
 
 ABOUT_A_PICTURE = (
