@@ -258,7 +258,13 @@ def test_a_host_is_asked_for_the_next_video_while_the_one_before_is_extracted(
     assert working(state, executor, monkeypatch, per_host=1).run().done == 3
 
 
-def test_what_was_torn_in_the_last_shard_is_done_again(state: StateDatabase, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("was_done_before", [False, True])
+def test_what_was_torn_in_the_last_shard_is_done_again(
+    state: StateDatabase, monkeypatch: pytest.MonkeyPatch, was_done_before: bool
+) -> None:
+    monkeypatch.setattr("vip.corpus.driver.time.sleep", lambda _: pytest.fail("nobody works"))
+    if was_done_before:  # so that nothing waits when the run begins, and nobody is needed
+        state.record_extracted(1, rows=1, size_bytes=1, length_s=None, youtube_id=None, ready=True)
     torn: list[ItemEntry] = []
 
     def step(self: ShardWriter, timeout_s: float = 0.0, *, last: bool = False) -> bool:
@@ -271,7 +277,7 @@ def test_what_was_torn_in_the_last_shard_is_done_again(state: StateDatabase, mon
     monkeypatch.setattr(ShardWriter, "step", step)
     executor = Told(lambda job, number: done(job))
     status = working(state, executor, monkeypatch).run()
-    assert ([job.item.key for job in executor.given], status.done, status.waiting) == (["a", "a"], 1, 0)
+    assert ([job.item.key for job in executor.given], status.done, status.waiting) == (["a"] * (1 + (not was_done_before)), 1, 0)
 
 
 @pytest.mark.usefixtures("_packs_nothing")

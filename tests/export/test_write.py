@@ -174,6 +174,17 @@ def test_a_data_set_of_a_batch_is_never_written_to(overwrite: bool, run: Run, tm
     assert names(tmp_path / "corpus") == before
 
 
+@pytest.mark.parametrize("name", ["{}/", "{}/../corpus", "link", "file://{}", "corpus"])
+def test_a_data_set_is_not_exported_into_itself_by_another_name(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    corpus = data_set(tmp_path / "corpus", "one")
+    (tmp_path / "link").symlink_to(corpus)
+    monkeypatch.chdir(tmp_path)
+    before = names(tmp_path / "corpus")
+    with pytest.raises(UsageError, match="is what is to be exported"):
+        export([corpus], "parquet", out=name.format(corpus), overwrite=True)
+    assert names(tmp_path / "corpus") == before
+
+
 def test_a_data_set_elsewhere_is_not_exported_into_itself() -> None:
     write_shard("memory://itself/films", 0, [sample()], "parquet")
     with pytest.raises(UsageError, match="is what is to be exported"):

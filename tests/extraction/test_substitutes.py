@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import picture
+from tests.extraction.analyses import TIME_BASE, analysis, picture
+from tests.extraction.indices import steady
 from tests.media import Clip, write
 from vip.extraction import substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, analyze
@@ -190,3 +193,41 @@ def test_decoding_stops_soon_behind_the_first_good_frame(tmp_path: Path, given_p
         given_packets.clear()
         assert find_substitutes(video, analyses, [1], reference_of(analyses), LOOKER, advance=lambda: None)
     assert len(given_packets) <= 32, "the good frame, two behind it, and what the decoder and its threads hold back, of 50"
+
+
+# ---------------------------------------------------------------- where they are sought
+
+
+def probes(
+    following_s: float | None = None, *, is_bad: bool = False, goes_on: bool = True, is_alike: bool = True, effort: int = 1
+) -> list[float]:
+    """The seconds at which a good frame is sought behind a bad one at 1 s, of a video of 5 s."""
+    bad = analysis(1000)
+    others = [] if following_s is None else [analysis(round(1000 * following_s), **({"signature": bad.signature} if is_alike else {}))]
+    video: Any = SimpleNamespace(index=steady(5), time_base=TIME_BASE, effort=lambda pts: effort)
+    activity: Any = SimpleNamespace(goes_on=lambda pts: goes_on)
+    found = substitutes._probes(video, activity, [bad, *others], 0, {0, 1} if is_bad else {0})
+    return [pts / 1000 for pts in found]
+
+
+STEPS = [1.2, 1.4, 1.6, 1.8, 2.0, 2.2, 2.4, 2.6]
+
+
+@pytest.mark.parametrize(
+    ("given", "found"),
+    [
+        ({}, STEPS),
+        ({"following_s": 2.48}, []),
+        ({"following_s": 2.52}, []),
+        ({"following_s": 2.52, "goes_on": False}, STEPS[:-1]),
+        ({"following_s": 2.52, "is_bad": True}, STEPS[:-1]),
+        ({"following_s": 2.52, "is_alike": False}, STEPS[:-1]),
+        ({"following_s": 4.0, "goes_on": False}, STEPS),
+        ({"effort": substitutes.FARTHEST_PACKETS}, STEPS),
+        ({"effort": substitutes.FARTHEST_PACKETS + 1}, []),
+    ],
+)
+def test_a_good_frame_is_sought_where_no_other_candidate_shows_the_shot_and_it_costs_little(
+    given: dict[str, Any], found: list[float]
+) -> None:
+    assert probes(**given) == pytest.approx(found)

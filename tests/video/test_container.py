@@ -10,13 +10,14 @@ from typing import Any
 
 import av
 import pytest
+from av.codec.context import ThreadType
 from av.stream import Disposition
 from av.video.frame import VideoFrame
 
 from tests.media import Clips, card, number_in, write
 from vip.errors import InputError
 from vip.video import Video
-from vip.video.container import pixel_aspect_of
+from vip.video.container import decoder_of, pixel_aspect_of
 from vip.video.size import MOST_PIXELS, check_size
 
 
@@ -79,6 +80,33 @@ def test_a_stream_that_is_not_there_is_refused_with_those_that_are(tmp_path: Pat
 def test_an_absurd_shape_of_pixels_is_damage(stated: Fraction | None, used: Fraction) -> None:
     stream: Any = SimpleNamespace(sample_aspect_ratio=stated)
     assert pixel_aspect_of(stream) == used
+
+
+@pytest.mark.parametrize(
+    ("codec", "tags", "decoder"),
+    [
+        ("vp9", {"alpha_mode": "1"}, "libvpx-vp9"),
+        ("vp9", {"ALPHA_MODE": "1"}, "libvpx-vp9"),
+        ("vp8", {"Alpha_Mode": "1"}, "libvpx"),
+        ("vp9", {"alpha_mode": "0"}, "vp9"),
+        ("vp9", {}, "vp9"),
+        ("h264", {"alpha_mode": "1"}, "h264"),
+    ],
+)
+def test_where_there_is_alpha_a_decoder_is_taken_that_knows_it(codec: str, tags: dict[str, str], decoder: str) -> None:
+    stream: Any = SimpleNamespace(metadata=tags, codec_context=av.CodecContext.create(codec, "r"))
+    assert decoder_of(stream, 1).name == decoder
+
+
+@pytest.mark.parametrize(
+    ("codec", "threads", "used", "explodes"),
+    [("h264", 1, 1, False), ("h264", 3, 3, True), ("h264", 0, 0, True), ("vp8", 3, 1, False), ("apng", 3, 1, False), ("vp9", 3, 3, True)],
+)
+def test_a_decoder_that_hides_damage_works_alone_and_others_say_it(codec: str, threads: int, used: int, explodes: bool) -> None:
+    stream: Any = SimpleNamespace(metadata={}, codec_context=av.CodecContext.create(codec, "r"))
+    decoder = decoder_of(stream, threads)
+    assert (decoder.thread_count, decoder.thread_type == ThreadType.NONE) == (used, used == 1)
+    assert decoder.options == {"max_pixels": str(MOST_PIXELS), **({"err_detect": "explode"} if explodes else {})}
 
 
 # ---------------------------------------------------------------- absurd sizes

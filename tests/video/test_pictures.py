@@ -69,6 +69,22 @@ def test_what_is_said_of_pictures(frames: Path) -> None:
     assert info.modified_ns == max(path.stat().st_mtime_ns for path in frames.iterdir())
 
 
+@pytest.mark.parametrize(("broken", "width", "count"), [((1,), 96, 11), ((1, 2), 104, 10), ((2,), 88, 11), (tuple(range(1, 13)), None, 0)])
+def test_what_is_said_is_that_of_the_first_picture_that_can_be_read(
+    frames: Path, broken: tuple[int, ...], width: int | None, count: int
+) -> None:
+    for number in broken:  # their headers are whole
+        path = frames / f"img{number}.png"
+        path.write_bytes(path.read_bytes()[:200])
+    with opened(frames) as video:
+        assert len(list(video.frames(video.index.shown_pts.tolist()))) == count
+        if width is None:
+            with pytest.raises(InputError, match="not one picture can be read"):
+                video.info()
+        else:
+            assert video.info().width_px == width
+
+
 def test_the_hash_is_that_of_the_pictures_in_their_order(frames: Path) -> None:
     before = source_of(frames).sha256()
     assert source_of(frames).sha256() == before
