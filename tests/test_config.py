@@ -202,6 +202,14 @@ def test_what_is_out_of_range_is_refused(name: str, value: str, tmp_path: Path) 
     assert f"--{name.replace('_', '-')} = " in refusal(tmp_path, given={name: value})
 
 
+@pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)])
+@pytest.mark.parametrize(("name", "says"), [("start", "is no time"), ("keyframes", "write a number"), ("format", "valid string")])
+def test_half_a_character_is_no_value(name: str, says: str, half: str) -> None:
+    with pytest.raises(UsageError, match=says):
+        from_keywords(ExtractSettings, {name: f"x{half}", "query": half})
+    assert from_keywords(ExtractSettings, {"query": half}).query == half
+
+
 @pytest.mark.parametrize(
     ("name", "value"),
     [

@@ -37,7 +37,9 @@ def test_only_this_machine_signs(monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     assert user_state.is_signed("a run", signed)
     assert not user_state.is_signed("another run", signed)
     assert not user_state.is_signed("a run", None)
-    assert not user_state.is_signed("a run", "")
+    for forged in ("", "é", chr(0xD800), chr(0xDCFF)):
+        assert not user_state.is_signed("a run", forged)
+        assert user_state.is_signed(forged, user_state.signature(forged))
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "elsewhere"))
     assert not user_state.is_signed("a run", signed)
     assert user_state.signature("a run") != signed

@@ -25,7 +25,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 from vip import files, trust
 from vip.errors import MOST_PROBLEM_LETTERS, UsageError, did_you_mean, validation_message
 from vip.timecode import seconds_of, timecode
-from vip.untrusted import parse_toml
+from vip.untrusted import one_line, parse_toml
 from vip.wording import SaidOnce, listed, option
 
 # ---------------------------------------------------------------- what a setting is
@@ -565,6 +565,9 @@ def settings_of_both(
 def _validate(kind: type[SettingsT], values: Mapping[str, Any], origin: Mapping[str, str]) -> SettingsT:
     try:
         return kind(**values)
+    except UnicodeEncodeError:  # pydantic cannot say what is wrong with half a character
+        _validate(kind, {name: one_line(value) if isinstance(value, str) else value for name, value in values.items()}, origin)
+        raise
     except ValidationError as exc:
         problem = exc.errors()[0]
         message = validation_message(problem)

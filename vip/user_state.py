@@ -42,7 +42,7 @@ def remember(kind: Kind, name: str) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with files.replacing(path, durable=True) as file:
-            file.write(name.encode("utf-8", "surrogateescape") + b"\n")
+            file.write(_bytes(name) + b"\n")
     except OSError as exc:
         raise StoreError(f"{path} cannot be written: {exc.strerror}. Make room, or set XDG_STATE_HOME to a folder of yours.") from exc
 
@@ -61,13 +61,17 @@ def forget(kind: Kind, name: str) -> None:
 def signature(text: str) -> str | None:
     """Return a signature that proves later that this machine wrote the text; None where no secret can be saved."""
     secret = _secret()
-    return hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest() if secret else None
+    return _sign(text, secret) if secret else None
 
 
 def is_signed(text: str, signed: str | None) -> bool:
     """Return whether this machine wrote the text."""
     secret = _secret() if signed else None
-    return bool(secret and signed and hmac.compare_digest(hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest(), signed))
+    return bool(secret and signed and hmac.compare_digest(_bytes(_sign(text, secret)), _bytes(signed)))
+
+
+def _sign(text: str, secret: bytes) -> str:
+    return hmac.new(secret, _bytes(text), hashlib.sha256).hexdigest()
 
 
 def _path_of(kind: Kind, name: str) -> Path:
@@ -75,7 +79,7 @@ def _path_of(kind: Kind, name: str) -> Path:
 
 
 def _bytes(text: str) -> bytes:
-    return text.encode("utf-8", "surrogateescape")
+    return text.encode("utf-8", "surrogatepass")
 
 
 def _secret() -> bytes | None:

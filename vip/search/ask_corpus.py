@@ -232,7 +232,7 @@ def _frames_in_shard(address: str, number: int, wanted: Sequence[tuple[Moment, i
     for sample in samples_in(address, read_sidecar(address, number)):
         rows = {frame.keyframe.id: frame for frame in sample.frames}
         if here := [left.pop(name) for name in list(left) if name in rows]:
-            digest = hashlib.sha256("\n".join((address, str(number), sample.video.key)).encode("utf-8", "surrogateescape")).hexdigest()
+            digest = hashlib.sha256("\n".join((address, str(number), sample.video.key)).encode("utf-8", "surrogatepass")).hexdigest()
             folder = index / UNPACKED / f"{sample.video.key}-{digest[:12]}"
             pictures = [KeyframePicture(row.keyframe, folder) for row in rows.values()]
             chosen = [one for moment, count in here for one in _members(pictures, moment, count)]

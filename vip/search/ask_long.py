@@ -98,7 +98,7 @@ def _is_known_short(home: Path) -> bool:
 def _digest(video: Source, question: str, frames: int, embedder: str, settings: ExtractSettings) -> str:
     where = video.exact_location if isinstance(video, AddressSource) else video.location
     about = [where, video.state(), question, frames, embedder, settings.stream, str(settings.start), str(settings.end)]
-    return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(about).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
 # ---------------------------------------------------------------- in the process that decodes

@@ -121,7 +121,7 @@ def _picture_hits(
 def default_folder(sources: Sequence[str]) -> Path:
     """Return the folder in the user's cache for the index of these sources."""
     names = sorted({str(path.absolute()) if (path := storage.local_path(one)) else one for one in sources})
-    return user_state.cache_folder() / "search" / hashlib.sha256("\n".join(names).encode("utf-8", "surrogateescape")).hexdigest()[:20]
+    return user_state.cache_folder() / "search" / hashlib.sha256("\n".join(names).encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
 # ---------------------------------------------------------------- the embedder
