@@ -49,6 +49,14 @@ def test_what_is_not_whole_is_not_there(tmp_path: Path) -> None:
     assert cache.find("https://h/a.mp4") is None
 
 
+@pytest.mark.parametrize("changed", ['"https://h/b.mp4"', '"https://h/a.mp4?x=1"', '""'])
+def test_a_record_of_another_address_is_none(tmp_path: Path, changed: str) -> None:
+    path = put(tmp_path, "https://h/a.mp4")
+    record = path.parent / cache.RECORD
+    record.write_text(record.read_text().replace('"https://h/a.mp4"', changed))
+    assert cache.find("https://h/a.mp4") is None
+
+
 def test_a_record_names_no_file_elsewhere(tmp_path: Path) -> None:
     path = put(tmp_path, "https://h/a.mp4")
     record = path.parent / cache.RECORD

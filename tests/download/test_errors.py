@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from yt_dlp.extractor.common import InfoExtractor
+from yt_dlp.networking.common import Response
+from yt_dlp.networking.exceptions import HTTPError
 from yt_dlp.utils import ExtractorError, GeoRestrictedError, UserNotLive
 
 from vip.config import BatchSettings
@@ -152,6 +155,23 @@ def test_how_long_a_server_asks_to_wait(value: str | None, seconds: float | None
     from vip.download.errors import _retry_after_s
 
     assert _retry_after_s(value) == seconds
+
+
+@pytest.mark.parametrize(
+    ("status", "wait", "kind"),
+    [
+        *[(503, "7", "rate_limit"), (503, None, "network"), (503, "soon", "network"), (408, "7", "rate_limit"), (408, None, "network")],
+        *[(429, None, "rate_limit"), (429, "7", "rate_limit"), (404, "7", "missing"), (410, None, "deleted"), (451, None, "geo")],
+        *[(401, None, "private"), (302, None, "no_video"), (418, None, "other"), (500, None, "network")],
+    ],
+)
+def test_an_answer_of_a_server_is_known_by_its_number_and_the_time_that_it_states(status: int, wait: str | None, kind: FailureKind) -> None:
+    response = Response(BytesIO(), "https://h/a", {"Retry-After": wait} if wait else {}, status=status)
+    error = RuntimeError("no")
+    error.__cause__ = HTTPError(response)
+    found = item_error(error)
+    assert (found.kind, found.retry_after_s) == (kind, 7.0 if wait == "7" else None)
+    assert str(found).startswith("The connection failed: ") == (kind == "network")
 
 
 @given(st.text(st.characters()))

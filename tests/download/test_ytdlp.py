@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from contextlib import nullcontext
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from yt_dlp import YoutubeDL
+from yt_dlp.networking.common import Response
+from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import DownloadCancelled
 
 from vip.config import BatchSettings
-from vip.download.disk_space import STEP_BYTES
-from vip.download.ytdlp import KEPT_LINES, DownloadLimits, YtdlpLog, no_progress
+from vip.download import ytdlp
+from vip.download.disk_space import STEP_BYTES, NoRoomError
+from vip.download.ytdlp import KEPT_LINES, Downloader, DownloadLimits, YtdlpLog, no_progress
+from vip.errors import ItemError
 
 
 class Room:
@@ -129,9 +137,189 @@ def test_one_that_finds_no_room_asks_for_twice_what_it_had_or_a_step_more(held: 
     assert (judged.needed_bytes, judged.refusal) == (needed, None)
 
 
+REFUSED = ItemError("It is too long.", "too_long")
+FOUND = {"requested_downloads": [{"filepath": "video.mp4"}], "title": "A film"}
+
+
+@pytest.mark.parametrize("found", [FOUND, {}, None, {"requested_downloads": []}, RuntimeError("yt-dlp")])
+@pytest.mark.parametrize(("needed_bytes", "refusal"), [(None, None), (None, REFUSED), (7, None), (7, REFUSED)])
+def test_what_a_limit_refused_is_told_whatever_yt_dlp_makes_of_it(
+    tmp_path: Path, found: Any, needed_bytes: int | None, refusal: ItemError | None
+) -> None:
+    def extract_info(address: str, ie_key: str | None) -> Any:
+        made.limits.needed_bytes, made.limits.refusal = needed_bytes, refusal
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    made = Downloader.__new__(Downloader)
+    made._yt, made.limits = SimpleNamespace(extract_info=extract_info), limits()
+    if needed_bytes is None and refusal is None and found is FOUND:
+        assert made.load("https://h/a", tmp_path) == FOUND
+        assert made._yt.folder == tmp_path
+        return
+    with pytest.raises((NoRoomError, ItemError, RuntimeError)) as raised:
+        made.load("https://h/a", tmp_path)
+    if needed_bytes is not None:
+        assert isinstance(raised.value, NoRoomError)
+        assert raised.value.size_bytes == 7
+    elif refusal is not None:
+        assert raised.value is REFUSED
+    else:
+        assert raised.value is found or str(raised.value) == "There is no video at the address."
+
+
+def test_a_downloader_is_kept_as_long_as_the_settings_are_the_same_and_then_closed(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[int] = []
+
+    class Made:
+        def __init__(self, settings: BatchSettings) -> None:
+            self.settings = settings
+
+        def close(self) -> None:
+            closed.append(id(self))
+
+    monkeypatch.setattr(ytdlp, "_last", None)
+    monkeypatch.setattr(ytdlp, "Downloader", Made)
+    first = ytdlp.downloader_for(BatchSettings(sleep=1))
+    assert ytdlp.downloader_for(BatchSettings(sleep=1)) is first
+    assert closed == []
+    second = ytdlp.downloader_for(BatchSettings(sleep=2))
+    assert second is not first
+    assert closed == [id(first)]
+    assert ytdlp.downloader_for(BatchSettings(sleep=2)) is second
+
+
 def test_the_last_words_of_yt_dlp_are_kept_and_short() -> None:
     log = YtdlpLog()
     for number in range(KEPT_LINES + 5):
         log.warning(f"{number} " + "x" * 5000)
     log.debug("not kept")
     assert (len(log.lines), log.lines[0][:2], max(map(len, log.lines))) == (20, "5 ", 2000)
+
+
+# ---------------------------------------------------------------- what yt-dlp may do
+
+
+class Answer:
+    """An answer of a server; `status` where it refuses."""
+
+    def __init__(self, data: bytes = b"page") -> None:
+        self.data, self.closed = data, 0
+
+    def read(self, amount: int | None = None) -> bytes:
+        return self.data[:amount]
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def made(monkeypatch: pytest.MonkeyPatch) -> Downloader:
+    monkeypatch.setattr(ytdlp, "PAGE_BYTES", 10)
+    return Downloader(BatchSettings())
+
+
+def answers(monkeypatch: pytest.MonkeyPatch, *given: Answer | Exception) -> None:
+    left = list(given)
+
+    def urlopen(self: Any, req: Any) -> Any:
+        answer = left.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(YoutubeDL, "urlopen", urlopen)
+
+
+def refusal(status: int) -> HTTPError:
+    return HTTPError(Response(BytesIO(b"no"), "https://h/a", {}, status=status))
+
+
+@pytest.mark.parametrize("name", ["video.mp4", "../../video.mp4", "/etc/video.mp4", "a/b/video.mp4"])
+def test_whatever_a_file_is_called_it_lies_in_the_folder(made: Downloader, tmp_path: Path, name: str) -> None:
+    made._yt.folder = tmp_path
+    assert made._yt.get_output_path("home", name) == made._yt.get_output_path("", name) == str(tmp_path / "video.mp4")
+
+
+@pytest.mark.parametrize(
+    ("length", "amount", "is_read"), [(10, None, True), (11, None, False), (11, 5, True), (11, 11, True), (0, None, True)]
+)
+def test_a_page_is_read_up_to_a_length(
+    made: Downloader, monkeypatch: pytest.MonkeyPatch, length: int, amount: int | None, is_read: bool
+) -> None:
+    answers(monkeypatch, Answer(b"x" * length))
+    page = made._yt.urlopen("https://h/a")
+    if is_read:
+        assert page.read(amount) == (b"x" * length)[:amount]
+    else:
+        with pytest.raises(TransportError, match="the page has more than"):
+            page.read(amount)
+
+
+def test_answers_are_closed_once_and_the_words_of_yt_dlp_forgotten(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, other, error = Answer(), Answer(), refusal(404)
+    answers(monkeypatch, one, error, other)
+    made._yt.urlopen("https://h/a")
+    with pytest.raises(HTTPError):
+        made._yt.urlopen("https://h/b")
+    made._yt.urlopen("https://h/c")
+    made.log.warning("A warning")
+    made.reset()
+    made.reset()
+    assert (one.closed, other.closed) == (1, 1)
+    assert error.response.closed
+    assert list(made.log.lines) == []
+
+
+@pytest.mark.parametrize(("status", "is_none"), [(403, True), (404, True), (410, True), (401, False), (429, False), (500, False)])
+def test_an_address_with_nothing_behind_it_has_no_text(
+    made: Downloader, monkeypatch: pytest.MonkeyPatch, status: int, is_none: bool
+) -> None:
+    answers(monkeypatch, refusal(status))
+    with nullcontext() if is_none else pytest.raises(HTTPError):
+        assert made.read("https://h/a") is None
+
+
+def test_the_text_at_an_address_is_its_beginning_whatever_its_letters(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, Answer(b"\xffa" + b"b" * 9000))
+    assert made.read("https://h/a") == "\ufffda" + "b" * 4094
+
+
+@pytest.mark.parametrize(
+    ("ext", "written"), [("mp4", "mp4"), ("webm", "webm"), ("php", "unknown_video"), ("exe", "unknown_video"), (None, "unknown_video")]
+)
+def test_a_suffix_that_is_none_of_a_video_is_replaced(
+    made: Downloader, monkeypatch: pytest.MonkeyPatch, ext: str | None, written: str
+) -> None:
+    monkeypatch.setattr(YoutubeDL, "process_info", lambda self, info: info["ext"])
+    assert made._yt.process_info({"ext": ext}) == written
+
+
+@pytest.mark.parametrize("public_only", [True, False])
+def test_with_public_only_nothing_connects_that_the_guard_does_not_see(public_only: bool) -> None:
+    used = {handler.RH_KEY for handler in Downloader(BatchSettings(public_only=public_only))._yt._request_director.handlers.values()}
+    assert "Urllib" in used
+    assert not public_only or used <= ytdlp.PYTHON_ONLY
+
+
+@pytest.mark.parametrize(
+    ("proxies", "used"),
+    [({}, []), ({"http": "http://p:1", "no": "localhost"}, ["http://p:1"]), ({"all": "", "https": "socks5://p"}, ["socks5://p"])],
+)
+def test_the_proxies_are_those_that_are_used(
+    made: Downloader, monkeypatch: pytest.MonkeyPatch, proxies: dict[str, str], used: list[str]
+) -> None:
+    monkeypatch.setattr(type(made._yt), "proxies", proxies)
+    assert list(made.proxies) == used
+
+
+@pytest.mark.parametrize("data", ["WEBVTT", ""])
+def test_subtitles_that_are_there_are_not_asked_for(made: Downloader, tmp_path: Path, data: str) -> None:
+    asked: list[dict[str, Any]] = []
+    made._yt.dl = lambda name, info, subtitle: asked.append(info)
+    made.load_subtitles({"http_headers": {"Referer": "r"}}, {"data": data, "ext": "vtt"}, tmp_path / "en.vtt")
+    assert ((tmp_path / "en.vtt").read_text(), asked) == (data, [])
+    made.load_subtitles({"http_headers": {"Referer": "r"}}, {"url": "https://h/en.vtt"}, tmp_path / "de.vtt")
+    made.load_subtitles({}, {"url": "https://h/en.vtt", "http_headers": {"Referer": "own"}}, tmp_path / "de.vtt")
+    assert [info["http_headers"] for info in asked] == [{"Referer": "r"}, {"Referer": "own"}]

@@ -78,6 +78,12 @@ def test_a_text_is_cut_to_its_room(text: str, width_px: int, lines: int) -> None
     assert read == whole if not read.endswith("…") else whole.startswith(read.removesuffix("…"))
 
 
+@pytest.mark.parametrize(("length", "is_cut"), [(fonts.MOST_LETTERS, False), (fonts.MOST_LETTERS + 1, True)])
+def test_a_text_of_more_letters_than_are_looked_at_is_cut_however_wide_its_room_is(length: int, is_cut: bool) -> None:
+    ((line, _),) = lines_and_widths("x" * length, 10**6, 1)
+    assert line == "x" * fonts.MOST_LETTERS + "…" * is_cut
+
+
 def test_a_text_is_broken_between_words() -> None:
     lines = [line for line, _ in lines_and_widths("The colours are muted, and the picture is sharp.", 160, 2)]
     assert lines == ["The colours are", "muted, and the…"]

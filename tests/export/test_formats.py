@@ -67,6 +67,23 @@ def test_a_caption_lasts_until_the_next_keyframe() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("cue", "lines"),
+    [
+        ("00:01.000 --> 00:02.000\nFish\nand chips", ("Fish", "and chips")),
+        ("00:01.000 --> 00:02.000\n<c> </c>\n", None),
+        ("00:01.000 --> 00:02.000", None),
+        ("00:01.000 --> 00:01.000\nFish", None),
+        ("00:02.000 --> 00:01.000\nFish", None),
+        ("NOTE Fish", None),
+    ],
+)
+def test_of_the_subtitles_of_a_page_those_with_words_and_time_are_written(cue: str, lines: tuple[str, ...] | None) -> None:
+    found = list(vtt._subtitles_of(f"WEBVTT\n\n{cue}\n\n00:03.000 --> 00:04.000\nBye"))
+    shown = [cue.lines for caption in found for cue in caption.cues]
+    assert shown == [*([lines] if lines else []), ("Bye",)]
+
+
 def test_without_a_length_the_last_caption_is_shown_for_a_while() -> None:
     for length in (None, 3.0, 6.0):
         assert cues_of(sample(duration_s=length))[-1][0] == "00:00:06.000 --> 00:00:11.000"

@@ -213,6 +213,9 @@ def test_emoji_are_left_out_and_the_words_beside_them_stay(monkeypatch: pytest.M
         ({"kind": "address", "source": "https://example.org/a/my%20film.mp4"}, "my film.mp4"),
         ({"kind": "youtube", "source": "dQw4w9WgXcQ"}, "dQw4w9WgXcQ"),
         ({"source": "/"}, "one"),
+        ({"kind": "address", "source": "https://example.org"}, "one"),
+        ({"kind": "address", "source": "https://example.org/"}, "one"),
+        ({"source": "/films/50%25 off.mp4"}, "50% off.mp4"),
     ],
 )
 def test_the_title_is_that_of_the_video_or_the_name_of_its_file(video: dict[str, str], title: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -108,6 +108,67 @@ def test_a_place_that_no_file_has_is_refused_without_an_error(clips: Clips, offs
         assert file.tell() == 100
 
 
+@pytest.mark.parametrize(
+    ("offset", "whence", "place"), [(7, 0, 7), (7, 1, 107), (-100, 1, 0), (-1, 2, len(DATA) - 1), (0, 2, len(DATA)), (9, 2, len(DATA) + 9)]
+)
+def test_a_reader_goes_to_any_place_that_a_file_has(data_file: Path, offset: int, whence: int, place: int) -> None:
+    local = Local(FileSource(data_file))
+    with closing(local), closing(local.open()) as file:
+        assert file.read(100) == DATA[:100]
+        assert file.seek(offset, whence) == file.tell() == place
+        assert file.read(5) == DATA[place : place + 5]
+        assert file.tell() == min(place + 5, max(place, len(DATA)))
+
+
+def test_all_that_is_left_is_read_where_no_size_is_asked_for(data_file: Path) -> None:
+    local = Local(FileSource(data_file))
+    with closing(local), closing(local.open()) as file:
+        file.mark_opened()
+        file.seek(1000)
+        assert file.read() == DATA[1000:]
+        assert file.read() == b""
+
+
+@pytest.mark.parametrize(("most_bytes", "kept"), [(100, [0]), (199, [0]), (200, [0, 500]), (1000, [0, 500, 900]), (99, [])])
+def test_so_much_is_kept_of_what_was_read_to_open_it_and_no_more(
+    data_file: Path, monkeypatch: pytest.MonkeyPatch, counted: list[int], most_bytes: int, kept: list[int]
+) -> None:
+    monkeypatch.setattr("vip.video.local.MOST_HEAD_BYTES", most_bytes)
+    local = Local(FileSource(data_file))
+    with (
+        closing(local),
+        closing(local.open()),
+        closing(local.open()) as first,
+        closing(local.open()) as second,
+    ):
+        for place in (0, 500, 900, 500):
+            first.seek(place)
+            first.read(100)
+        assert [place for place in (0, 500, 900) if local.read_head(place, 100)] == kept
+        first.mark_opened()
+        first.seek(300)
+        first.read(100)
+        assert local.read_head(300, 100) == b"", "it is open by now"
+        counted.clear()
+        for place in (0, 500, 900):
+            second.mark_opened()
+            second.seek(place + 50)
+            assert second.read(100) == DATA[place + 50 : place + (100 if place in kept else 150)]
+        assert len(counted) == 3 - len(kept)
+
+
+@pytest.mark.parametrize(
+    ("place", "size", "found"),
+    [(10, 5, DATA[10:15]), (10, 500, DATA[10:30]), (29, 5, DATA[29:30]), (30, 5, b""), (9, 5, b""), (100, 5, DATA[100:105])],
+)
+def test_what_was_read_to_open_it_is_found_by_its_place(data_file: Path, place: int, size: int, found: bytes) -> None:
+    local = Local(FileSource(data_file))
+    local.keep_head(10, DATA[10:30])
+    local.keep_head(10, b"something else")
+    local.keep_head(100, DATA[100:200])
+    assert local.read_head(place, size) == found
+
+
 def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(DATA)
     others = set(threading.enumerate())

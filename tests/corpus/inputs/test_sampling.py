@@ -7,6 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -69,6 +70,26 @@ def test_the_largest_weight_is_that_of_a_video_with_no_topic_that_is_named_where
     assert weights.largest == 1
     slides = [sampling_key(item(f"v{number}", labels=["Slide show"]), weights, seed=0).is_kept for number in range(1000)]
     assert 50 < sum(slides) < 150
+
+
+@pytest.mark.parametrize(
+    ("weights", "largest"),
+    [
+        ({}, 1),
+        ({"topics": {"goal": 4.0, "slide show": 0.1}}, 4),
+        ({"topics": {"goal": 4.0}, "verticals": {"sports": 2.0}}, 8),
+        ({"topics": {"goal": 0.5}, "default_topic": 0.25}, 0.5),
+        ({"verticals": {"sports": 0.5}, "default_vertical": 0.25}, 0.5),
+        ({"verticals": {"sports": 0.5}}, 1),
+    ],
+)
+def test_the_largest_weight_is_the_largest_that_any_video_can_have(weights: dict[str, Any], largest: float) -> None:
+    found = Weights(**weights)
+    assert found.largest == largest
+    some = [item("a", labels=labels, verticals=[vertical]) for labels in ([], ["Goal"], ["Slide show"]) for vertical in ("Sports", "News")]
+    assert max(map(found.of, some)) == largest
+    plain = [sampling_key(item(f"v{number}", verticals=["News"]), found, seed=0).is_kept for number in range(500)]
+    assert sum(plain) == pytest.approx(500 * found.of(item("v", verticals=["News"])) / largest, abs=45)
 
 
 def test_a_default_of_0_takes_only_what_is_named(tmp_path: Path) -> None:

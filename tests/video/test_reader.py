@@ -1,0 +1,161 @@
+"""An open video: what it says of itself, what its twins share, and which frames it gives; what costs more is in tests/test_video_*."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.media import Clips, number_in
+from vip.records import Frame
+from vip.video import Video
+
+
+@pytest.fixture
+def video(clips: Clips) -> Iterator[Video]:
+    with Video(clips("h264.mp4").path) as opened:
+        yield opened
+
+
+def decoded(video: Video, monkeypatch: pytest.MonkeyPatch) -> list[int | None]:
+    """The PTS of the packets that decoders of any reader are given from now on."""
+    given: list[int | None] = []
+    plain = Video._decode
+
+    def decode(self: Video, packet: Any) -> Any:
+        if packet is not None:
+            given.append(packet.pts)
+        return plain(self, packet)
+
+    monkeypatch.setattr(Video, "_decode", decode)
+    return given
+
+
+@pytest.mark.parametrize(
+    ("losses", "damaged", "told"),
+    [
+        ([], 0, []),
+        (["It ends early."], 0, ["It ends early."]),
+        (["b", "a", "b", "b"], 0, ["b", "a"]),
+        ([], 1, ["1 damaged frame was passed over."]),
+        (["a", "a"], 2, ["a", "2 damaged frames were passed over."]),
+    ],
+)
+def test_each_loss_is_told_once_by_whichever_twin(video: Video, losses: list[str], damaged: int, told: list[str]) -> None:
+    with video.reopen() as twin:
+        for sentence in losses:
+            twin.lose(sentence)
+        twin._damaged |= set(range(damaged))
+        assert video.losses == twin.losses == told
+
+
+@pytest.mark.parametrize(("is_sparse", "frames"), [(False, 40), (True, None)])
+def test_how_many_frames_there_are_is_known_where_all_packets_were_read(video: Video, is_sparse: bool, frames: int | None) -> None:
+    video.index = replace(video.index, is_sparse=is_sparse)
+    assert video.info().frames == frames
+    assert video.info().sync_frames == 4
+
+
+@pytest.mark.parametrize("who", ["the reader itself", "a twin", "a twin of a twin"])
+def test_a_best_frame_is_decoded_once_for_all_twins(video: Video, monkeypatch: pytest.MonkeyPatch, who: str) -> None:
+    stamps = video.index.shown_pts.tolist()
+    with video.reopen() as twin, twin.reopen() as another:
+        reader = {"the reader itself": video, "a twin": twin, "a twin of a twin": another}[who]
+        (best,) = another.best_frames([stamps[12:15]], lambda _: 0.0, longest_side_px=80)
+        given = decoded(video, monkeypatch)
+        (frame,) = reader.frames([best.pts])
+    assert given == []
+    assert number_in(frame.image) == 12
+
+
+def test_packets_that_were_kept_are_not_read_again_by_a_twin(video: Video) -> None:
+    with video.reopen() as twin:
+        before = twin._file.tell()
+        assert len(list(twin.frames(video.index.shown_pts.tolist()))) == 40
+        assert twin._file.tell() == before
+
+
+@pytest.mark.parametrize(
+    ("ratings", "chosen"), [([1, 2, 3], 2), ([3, 2, 1], 0), ([1, 3, 3], 1), ([0, 0, 0], 0), ([float("-inf")] * 3, None), ([-5, -2, -9], 1)]
+)
+def test_of_frames_that_are_rated_alike_the_first_is_the_best(video: Video, ratings: list[float], chosen: int | None) -> None:
+    stamps = video.index.shown_pts.tolist()
+    windows = [stamps[5:8], stamps[20:23]]
+    left = iter(ratings * 2)
+    found = [frame.pts for frame in video.best_frames(windows, lambda _: next(left), longest_side_px=80)]
+    assert found == ([] if chosen is None else [window[chosen] for window in windows])
+
+
+def test_each_frame_on_the_way_is_glanced_at_small_with_its_rating(video: Video) -> None:
+    stamps = video.index.shown_pts.tolist()
+    seen: list[tuple[Frame, float]] = []
+    list(video.best_frames([stamps[3:6]], lambda grey: float(grey.mean()), longest_side_px=80, glance=lambda *one: seen.append(one)))
+    assert [frame.pts for frame, _ in seen] == stamps[3:6]
+    assert {max(frame.image.shape) for frame, _ in seen} == {64}
+    assert len({rating for _, rating in seen}) == 3
+
+
+class Keeper:
+    def __init__(self, *wanted: int) -> None:
+        self.wanted, self.kept = wanted, list[Frame]()
+
+    def wants(self, pts: int) -> bool:
+        return pts in self.wanted
+
+    def keep(self, frame: Frame) -> None:
+        self.kept.append(frame)
+
+
+def test_a_keeper_is_given_what_it_wants_and_no_other_holds(video: Video) -> None:
+    stamps = video.index.shown_pts.tolist()
+    list(video.best_frames([[stamps[4]]], lambda _: 0.0, longest_side_px=80))
+    keeper = Keeper(stamps[4], stamps[6])
+    small = list(video.frames(stamps[3:8], longest_side_px=80, keeper=keeper))
+    assert [frame.image.shape for frame in small] == [(60, 80, 3)] * 5
+    assert [(frame.pts, frame.image.shape) for frame in keeper.kept] == [(stamps[6], (120, 160, 3))]
+
+
+@pytest.mark.parametrize(
+    ("stream", "container", "seconds"), [(90_000, 2_000_000, 1.0), (None, 2_000_000, 2.0), (0, 2_000_000, 2.0), (None, None, None)]
+)
+def test_a_length_is_that_of_the_stream_or_else_of_the_file(
+    video: Video, stream: int | None, container: int | None, seconds: float | None
+) -> None:
+    plain = {"time_base": Fraction(1, 90_000), "frames": 7, "average_rate": Fraction(30)}
+    found = SimpleNamespace(
+        _stream=SimpleNamespace(duration=stream, **plain),
+        _container=SimpleNamespace(duration=container, format=SimpleNamespace(name="mov,mp4")),
+        _decoder=SimpleNamespace(has_b_frames=True),
+    )
+    header = Video.header.fget(found)  # type: ignore[attr-defined]
+    assert header.duration_s == seconds
+    assert (header.frames, header.rate, header.reorders, header.formats) == (7, 30, True, {"mov", "mp4"})
+
+
+@pytest.mark.parametrize(
+    ("formats", "dts", "table"),
+    [("mov,mp4", 0, [80, 480]), ("matroska,webm", 0, [0, 400]), ("mov,mp4", 80, [0, 400]), ("mov,mp4", None, [0, 400])],
+)
+def test_the_table_of_mp4_holds_dts(formats: str, dts: int | None, table: list[int]) -> None:
+    entries = [SimpleNamespace(timestamp=stamp, is_keyframe=stamp % 400 == 0) for stamp in (0, 40, 400)]
+    found: Any = SimpleNamespace(
+        _container=SimpleNamespace(seek=lambda *_, **__: None),
+        _stream=SimpleNamespace(index_entries=entries),
+        _demux=lambda: iter([SimpleNamespace(pts=80, dts=dts)]),
+        header=SimpleNamespace(formats=frozenset(formats.split(","))),
+    )
+    assert Video.sync_table(found) == table
+
+
+@pytest.mark.parametrize("name", ["h264_open_gop.mp4", "h264_open_gop.mkv"])
+def test_frames_that_are_shown_before_their_sync_frame_are_decoded_from_the_one_before(clips: Clips, name: str) -> None:
+    with Video(clips(name).path) as opened:
+        shown, sync = opened.index.shown_pts, opened.index.sync_pts
+        leading = [int(shown[np.searchsorted(shown, pts) - 1]) for pts in sync[1:]]
+        assert [number_in(frame.image) for frame in opened.frames(leading)] == [int(np.searchsorted(shown, pts)) for pts in leading]
+        assert all(opened.effort(before) > opened.effort(int(after)) for before, after in zip(leading, sync[1:], strict=True))
