@@ -30,6 +30,7 @@ from vip import locks, store, user_state
 from vip.errors import InputError, StoreError
 from vip.records import Description, Embeddings, Failure, Famous, Keyframe, KeyframeText, Quality, Record, SpokenWords
 from vip.store import Run
+from vip.tasks.records import Sample
 
 QUALITY = Quality(sharpness=1.0, brightness=0.5, contrast=0.2)
 
@@ -218,7 +219,14 @@ def test_a_name_that_is_not_valid_text_comes_back_as_it_was(tmp_path: Path) -> N
 @pytest.mark.parametrize("half", [chr(0xD800), chr(0xDCFF)])
 @pytest.mark.parametrize(
     ("kind", "field"),
-    [(Keyframe, "detections"), (Description, "famous"), (Description, "caption"), (KeyframeText, "lines"), (SpokenWords, "text")],
+    [
+        (Keyframe, "detections"),
+        (Description, "famous"),
+        (Description, "caption"),
+        (KeyframeText, "lines"),
+        (SpokenWords, "text"),
+        (Sample, "context"),
+    ],
 )
 def test_half_a_character_in_a_text_is_damage(kind: type[Record], field: str, half: str, tmp_path: Path) -> None:
     (tmp_path / "rows.jsonl").write_text(json.dumps({"id": half, "keyframe_id": half, field: ["x", {"y": half}]}) + "\n")

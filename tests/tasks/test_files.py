@@ -40,6 +40,14 @@ def test_samples_are_drawn_by_their_ids_whatever_stands_around_them() -> None:
     assert draw_samples(samples, None, 1) is samples
 
 
+def test_samples_of_a_file_whose_name_is_not_utf8_are_kept_and_drawn(tmp_path: Path) -> None:
+    samples = [blank(f"a{chr(0xDCFF)}:{number}") for number in range(3)]
+    write_samples(tmp_path / "s.jsonl", samples)
+    kept = list(read_samples(tmp_path / "s.jsonl"))
+    assert kept == samples
+    assert len(list(draw_samples(kept, 2, 1))) == 2
+
+
 def test_what_is_written_is_counted_and_read_again_and_a_missing_file_is_said(tmp_path: Path) -> None:
     assert write_samples(tmp_path / "s.jsonl", map(blank, "abc")) == 3
     assert [one.id for one in read_samples(tmp_path / "s.jsonl")] == ["a", "b", "c"]

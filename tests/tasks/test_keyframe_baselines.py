@@ -115,3 +115,11 @@ def test_samples_of_another_task_are_refused(name: str) -> None:
     ]
     with pytest.raises(InputError, match="ba asks for no keyframes; this baseline answers infilling and prediction"):
         list(BASELINES[name](lambda: iter(blanks), 0))
+
+
+@pytest.mark.parametrize("name", ["copy-nearest", "frequent-words", "nearest-text"])
+@pytest.mark.parametrize("context", [(), (KeyframeDescription(keyframe_id="a", time_s=0.0),)])
+def test_samples_that_give_no_description_are_refused(name: str, context: tuple[KeyframeDescription, ...]) -> None:
+    emptied = [dense(video, "a red ball").model_copy(update={"context": context}) for video in "ab"]
+    with pytest.raises(InputError, match="gives no described keyframe"):
+        list(BASELINES[name](lambda: iter(emptied), 0))

@@ -38,11 +38,16 @@ def check_is_file(path: Path) -> None:
         raise UsageError(f"{path} is a folder. Name a file in it with {option('out')}.")
 
 
+def digest_of(name: str, size: int) -> bytes:
+    """Return what samples are drawn by: a digest of so many bytes of a name, which need not be UTF-8."""
+    return blake2b(name.encode(errors="surrogatepass"), digest_size=size).digest()
+
+
 def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iterable[Sample]:
     """Return at most so many samples, those with the smallest hash of seed and id, in their own order; all of them for None."""
     if most is None:
         return samples
-    chosen = heapq.nsmallest(most, enumerate(samples), key=lambda one: blake2b(f"{seed} {one[1].id}".encode(), digest_size=16).digest())
+    chosen = heapq.nsmallest(most, enumerate(samples), key=lambda one: digest_of(f"{seed} {one[1].id}", 16))
     return [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
 
 

@@ -8,6 +8,7 @@ that gets no help: the difference of the two scores is what choosing is worth.
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
@@ -196,6 +197,6 @@ def _is_inside(time_s: float | None, start_s: float | None, end_s: float | None)
 
 def _folder(video: Path, count: int, by: FrameChooser, clip: tuple[float | None, float | None], kept_in: Path) -> Path:
     """Return the run folder for these frames; videos of one name in two folders have one each."""
-    place = blake2b(str(video.absolute().parent).encode(), digest_size=4).hexdigest()
+    place = blake2b(os.fsencode(video.absolute().parent), digest_size=4).hexdigest()
     times = "" if clip == (None, None) else "-" + "-".join("" if time_s is None else f"{time_s:g}s" for time_s in clip)
     return kept_in / f"{video.stem}-{place}{times}-{by}-{count}.vip"

@@ -22,8 +22,10 @@ import numpy.typing as npt
 
 from vip.errors import InputError
 from vip.records import Famous
+from vip.tasks.files import digest_of
 from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Sample
 from vip.tasks.task import Baseline, ReadSamples
+from vip.untrusted import one_line
 
 WORD = re.compile(r"\w+")
 POOL = 2000  # samples that are compared with, drawn by the seed
@@ -121,7 +123,7 @@ def _prediction(sample: Sample, name: str, value: tuple[DescriptionText, ...]) -
 
 def _pool(read: ReadSamples, seed: int) -> list[Sample]:
     """Return so many samples, drawn by the seed, each as likely as any other."""
-    return heapq.nsmallest(POOL, read(), key=lambda sample: blake2b(f"{seed} {sample.id}".encode(), digest_size=8).digest())
+    return heapq.nsmallest(POOL, read(), key=lambda sample: digest_of(f"{seed} {sample.id}", 8))
 
 
 def _of_other_videos(pool: Sequence[Sample], sample: Sample) -> list[Sample]:
@@ -140,7 +142,9 @@ def _ask(sample: Sample) -> DescribeKeyframes:
 
 
 def _given(sample: Sample) -> list[DescriptionText]:
-    pieces = [piece for piece in sample.context if isinstance(piece, KeyframeDescription)]
+    pieces = [piece for piece in sample.context if isinstance(piece, KeyframeDescription) and (piece.famous or piece.dense_caption)]
+    if not pieces:
+        raise InputError(f'The sample "{one_line(sample.id)[:80]}" gives no described keyframe. Make samples of this task again.')
     return [DescriptionText(famous=piece.famous, dense_caption=piece.dense_caption) for piece in pieces]
 
 

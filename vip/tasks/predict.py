@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from itertools import islice
 from pathlib import Path
 
@@ -29,7 +29,7 @@ from vip.llm.client import Deferred, EngineClient
 from vip.metrics import Status
 from vip.prompts import Prompt
 from vip.protocols import Observer, Request
-from vip.tasks.files import check_is_file, check_new, read_predictions, read_samples
+from vip.tasks.files import check_is_file, check_new, digest_of, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
 from vip.tasks.sample_pictures import PictureSources, load_pictures, pictures_of
@@ -84,13 +84,13 @@ def open_samples(path: Path, *, seed: int = 0, sources: Sequence[Path] = ()) -> 
     for sample in read_samples(path):
         task = task or load_task(sample.task)
         names[sample.task] += 1
-        digest = blake2b(sample.id.encode(), digest_size=16).digest()
+        digest = digest_of(sample.id, 16)
         if digest in ids:
             raise InputError(f"{path}: the id {sample.id} is there twice. Make the samples again.")
         ids.add(digest)
         has_pictures = has_pictures or any(True for _ in pictures_of(sample))
         if sample.reference is not None and task.demonstrates:
-            rank = blake2b(f"{seed} {sample.id}".encode(), digest_size=8).digest()
+            rank = digest_of(f"{seed} {sample.id}", 8)
             if sample.video not in examples or rank < examples[sample.video][0]:
                 examples[sample.video] = rank, sample
                 if len(examples) > EXAMPLES_KEPT:
@@ -392,4 +392,4 @@ def _demonstration(file: SampleFile, sample: Sample, settings: PredictSettings) 
     others = [one for one in file.examples if one.video != sample.video]
     if not others:
         raise InputError(f"{sample.id} has no example of another video. Add runs, or {option('shots', 0)}.")
-    return min(others, key=lambda one: blake2b(f"{settings.seed} {sample.id} {one.id}".encode(), digest_size=8).digest())
+    return min(others, key=lambda one: digest_of(f"{settings.seed} {sample.id} {one.id}", 8))

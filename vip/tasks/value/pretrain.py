@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import partial
-from hashlib import blake2b
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,6 +19,7 @@ from vip.baselines.installed import check_installed, is_first_process
 from vip.baselines.kept import check_kept_folder
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer
+from vip.tasks.files import digest_of
 from vip.tasks.value.trained_models import clear_training, load_weights
 from vip.wording import option
 
@@ -125,7 +125,7 @@ def split_videos(videos: Sequence[str]) -> tuple[list[str], list[str]]:
     Raises:
         InputError: there are fewer than two.
     """
-    ranked = sorted(videos, key=lambda name: blake2b(name.encode(), digest_size=8).digest())
+    ranked = sorted(videos, key=lambda name: digest_of(name, 8))
     if len(ranked) < 2:
         raise InputError(f"Two videos with subtitles and features are needed, and there are {len(ranked)}. Give more of them.")
     val = set(ranked[: max(1, len(ranked) // ONE_OF)])
