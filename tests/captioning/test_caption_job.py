@@ -442,6 +442,16 @@ def test_what_is_expected_is_told_without_asking(server: ApiServer, tmp_path: Pa
     assert expected_cost(paths, **about).keyframes == 30
 
 
+def test_what_is_expected_is_by_keyframes_of_all_folders(mine: dict[str, Any], tmp_path: Path) -> None:
+    small = [run_folder(tmp_path / f"small {number}.vip", 9, size=(64, 48)) for number in range(3)]
+    large = run_folder(tmp_path / "large.vip", 9, size=(800, 600))
+    alone = [expected_cost(paths, **mine).tokens_in / len(paths) for paths in (small, [large])]
+    for paths in ([*small, large], [large, *small]):
+        expected = expected_cost(paths, **mine)
+        assert expected.keyframes == 36
+        assert expected.tokens_in == pytest.approx(3 * alone[0] + alone[1], rel=0.01)
+
+
 def test_what_was_spent_adds_up_over_runs_and_useless_answers_are_in_it(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 8)
     with ApiServer("content_filter", "wrong_schema", "ok") as server:

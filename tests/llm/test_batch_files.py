@@ -56,9 +56,10 @@ def test_rows_for_another_try_are_copied_with_their_keys(place: BatchFolder) -> 
 def test_rows_that_are_not_as_many_as_their_keys_are_damage(rows: bytes, place: BatchFolder) -> None:
     job = written(place, "one", "two")
     place.rows_of(1).write_bytes(rows)
-    with pytest.raises(StoreError, match=r"part-0001\.jsonl is damaged .*Delete .*batches and try again"):
+    with pytest.raises(StoreError, match=r"part-0001\.jsonl is damaged .*Delete .*batches and try again") as caught:
         place.copy_rows(job, {"key of one", "key of two"}, 2)
     assert sorted(path.name for path in place.folder.iterdir()) == ["part-0001.jsonl", "part-0001.keys"]
+    assert caught.tb is not None, "what it holds is not closed by being forgotten"
 
 
 def test_a_full_disk_leaves_no_half_a_part(place: BatchFolder) -> None:

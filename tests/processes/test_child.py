@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from vip.processes import child
-from vip.processes.child import NOT_REPORTED, StepCounter
+from vip.processes.child import NOT_REPORTED, Heartbeat, Message, MessageSender, StepCounter
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="of Linux alone")
 
@@ -52,3 +52,21 @@ def test_steps_are_told_ten_times_a_second_and_the_rest_at_the_end(monkeypatch: 
     steps.flush()
     steps.flush()
     assert told == [7, 6, 2]
+
+
+def test_a_beat_says_how_long_the_longest_call_lasts(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls, told = iter([set[int](), {1}, {1, 2}, {1, 2, 3}, {2, 3}, {4}, set[int]()]), list[Heartbeat]()
+
+    class Messenger(MessageSender):
+        def __init__(self) -> None:
+            pass
+
+        def send(self, message: Message) -> None:
+            assert isinstance(message, Heartbeat)
+            told.append(message)
+
+    monkeypatch.setattr(child.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(child.inside_ffmpeg, "running", lambda: next(calls))
+    with pytest.raises(StopIteration):
+        child._beat(Messenger())
+    assert [beat.beats for beat in told] == [0, 1, 2, 3, 3, 1, 0]

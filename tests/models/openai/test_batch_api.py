@@ -6,9 +6,11 @@ import asyncio
 import json
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
+from io import BytesIO
 from pathlib import Path
-from typing import Any, TypeVar
+from types import SimpleNamespace
+from typing import Any, Self, TypeVar
 from urllib.parse import parse_qs, urlsplit
 
 import openai
@@ -16,7 +18,9 @@ import pytest
 
 from tests.api_server import CAPTION, ApiServer
 from tests.hostile_server import HostileServer, http
+from tests.llm.clockwork import Clockwork
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
+from vip.models.openai import batch_api
 from vip.models.openai.batch_api import OLDEST_S, OpenAIBatches
 from vip.models.openai.engine import OpenAIEngine
 from vip.models.openai.errors import ServerIdentity
@@ -170,6 +174,91 @@ def test_the_first_reasons_of_a_batch_that_fails_are_told_with_their_lines() -> 
     assert several.error == "line 1: reason 1; line 2: reason 2; line 3: reason 3"
     assert (plain.error, none.error) == ("too large", None)
     assert [one.full for one in (several, plain, full, none)] == [False, False, True, False]
+
+
+@pytest.mark.parametrize(
+    ("counts", "state"),
+    [
+        ({"total": 5, "completed": 2, "failed": 1}, (5, 2, 1)),
+        ({"total": 5}, (5, 0, 0)),
+        ({}, (0, 0, 0)),
+        (None, (0, 0, 0)),
+    ],
+)
+@pytest.mark.parametrize("status", ["validating", "in_progress", "completed", "cancelled"])
+def test_a_job_under_way_says_how_many_rows_are_done(counts: dict[str, int] | None, state: tuple[int, int, int], status: str) -> None:
+    with HostileServer(http(json.dumps({"id": "batch_1", "status": status, "request_counts": counts}).encode())) as server:
+        assert with_batches(server, lambda batches: batches.state("batch_1")) == BatchState(status, *state)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"one\ntwo\n", [b"one\n", b"two\n"]),
+        (b"1234567\n8\n", [b"1234567\n", b"8\n"]),
+        (b"12345678\n9\n", [b"9\n"]),
+        (b"a\n" + b"x" * 50 + b"\nb\n", [b"a\n", b"b\n"]),
+        (b"a\n" + b"x" * 50, [b"a\n"]),
+        (b"1\n2\n3\n4\n5\n", [b"1\n", b"2\n", b"3\n", b"4\n"]),
+        (b"", []),
+    ],
+)
+def test_a_line_that_is_longer_than_any_answer_is_left_out_whole(
+    content: bytes, lines: list[bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(batch_api, "MOST_REPLY_BYTES", 8)
+    monkeypatch.setattr(batch_api, "MOST_ROWS", 4)
+    assert list(batch_api._read_lines(BytesIO(content))) == lines
+
+
+class Slowly:
+    """A file at the server that comes in pieces, with so many seconds before each."""
+
+    def __init__(self, pieces: list[bytes], pause_s: float) -> None:
+        self.pieces, self.pause_s = pieces, pause_s
+
+    @asynccontextmanager
+    async def content(self, name: str) -> AsyncIterator[Self]:
+        yield self
+
+    async def iter_bytes(self) -> AsyncIterator[bytes]:
+        for piece in self.pieces:
+            await asyncio.sleep(self.pause_s)
+            yield piece
+
+
+@pytest.mark.parametrize(
+    ("piece", "pause_s", "comes"),
+    [(b"x" * 1_000_000, 50.0, True), (b"x" * 501_000, 50.0, True), (b"x" * 100_000, 50.0, False), (b"x" * 1_000_000, 61.0, False)],
+)
+def test_a_file_has_time_as_long_as_it_comes_fast_enough(piece: bytes, pause_s: float, comes: bool) -> None:
+    """A large one takes much longer than an answer may."""
+    client: Any = SimpleNamespace(files=SimpleNamespace(with_streaming_response=Slowly([piece] * 20, pause_s)))
+    batches = OpenAIBatches(client, ServerIdentity("http://box/v1", "m", None, 60.0), dict, dict)  # type: ignore[arg-type]
+    into = BytesIO()
+    with Clockwork() as clock, nullcontext() if comes else pytest.raises(BusyError, match="too slow with the answers of a batch"):
+        clock.run(batches._download("file-1", into))
+    assert not comes or into.getvalue() == piece * 20 + b"\n", "and another file may follow"
+
+
+def test_a_file_has_as_much_more_time_on_its_way_up_as_it_is_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    limits_s = list[float | None]()
+
+    async def with_timeout(server: ServerIdentity, awaitable: Awaitable[Result], limit_s: float | None = None) -> Result:
+        limits_s.append(limit_s)
+        return await awaitable
+
+    monkeypatch.setattr(batch_api, "with_timeout", with_timeout)
+    monkeypatch.setattr(batch_api, "SLOWEST_BYTES_S", 10)
+
+    async def work(batches: OpenAIBatches) -> None:
+        path = tmp_path / "rows.jsonl"
+        path.write_bytes(row := batches.row("a", PLAIN))
+        await batches.submit(path, "tag")
+        assert limits_s == [60 + len(row) / 10, None], "the job itself is a question like others"
+
+    with ApiServer() as server:
+        with_batches(server, work)
 
 
 def test_the_answers_of_a_batch_are_bounded_as_a_whole(monkeypatch: pytest.MonkeyPatch) -> None:

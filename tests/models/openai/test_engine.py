@@ -22,11 +22,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.api_server import CAPTION, ApiServer, Asked
+from tests.hostile_server import HostileServer, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models.openai import errors
 from vip.models.openai.engine import CLIENTS, DEFAULT_MODEL, OpenAIEngine
 from vip.models.openai.errors import TRANSLATIONS, ServerIdentity, retry_after_s, translate
 from vip.models.openai.server import parse_seconds
+from vip.models.openai.transport import MOST_REPLY_BYTES
 from vip.protocols import KeyframeFacts, Picture, RateLimits, Reply, Request
 from vip.records import Famous, Quality
 
@@ -351,6 +353,25 @@ def test_an_answer_that_cannot_be_used_is_said_in_one_sentence(behaviour: str, k
     assert len(server.chats) == 1
 
 
+@pytest.mark.parametrize(
+    ("answer", "kind", "words"),
+    [
+        (http(b"[" * (MOST_REPLY_BYTES + 1)), ReplyError, "is larger than"),
+        (http(b"packed", Content_Encoding="gzip"), ReplyError, "is packed, though that was not asked for"),
+        (http(b"", "302 Found", Location="http://elsewhere.example/v1"), RejectedError, "sends on to http://elsewhere.example/v1"),
+    ],
+    ids=["large", "packed", "redirect"],
+)
+def test_what_vip_itself_refuses_of_a_reply_is_said_as_it_is(answer: bytes, kind: type[VipError], words: str) -> None:
+    """Not as a connection that broke, which would be tried again."""
+    with HostileServer(answer) as server:
+        with pytest.raises(VipError, match=words) as caught:
+            ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), PLAIN)
+        assert len(server.requests) == 1
+    assert type(caught.value) is kind
+    assert getattr(caught.value, "kind", "broken") == "broken"
+
+
 @pytest.mark.parametrize("behaviour", ["no_choices", "empty", "length", "content_filter", "refusal"])
 @pytest.mark.parametrize(("usage", "tokens"), [((1100, 2048), (1100, 2048)), (None, (None, None))])
 def test_a_useless_answer_says_what_it_cost_all_the_same(
@@ -583,6 +604,19 @@ def test_a_server_that_only_pretends_to_know_schemas_is_asked_in_simpler_terms()
         replies = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 4)
     assert [reply.text == CAPTION for reply in replies] == [True, True, False, False]
     assert forms(server) == ["json_schema", "json_schema", "json_object", "json_object"]
+
+
+def test_json_that_lacks_what_the_schema_requires_shows_that_it_is_not_held_to() -> None:
+    with ApiServer("outside_schema", "outside_schema", "ok") as server:
+        ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), *[STRUCTURED] * 4)
+    assert forms(server) == ["json_schema", "json_schema", "json_object", "json_object"]
+
+
+@pytest.mark.parametrize(("title", "name"), [("Famous", "Famous"), ("a list: of things", "a_list__of_things"), (None, "reply")])
+def test_a_schema_is_sent_under_a_name_that_openai_takes(title: str | None, name: str) -> None:
+    schema = {"type": "object", "properties": {}, **({"title": title} if title else {})}
+    body = OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1").build_body(replace(STRUCTURED, schema=schema))
+    assert body["response_format"] == {"type": "json_schema", "json_schema": {"name": name, "schema": schema, "strict": True}}
 
 
 def test_a_server_that_pretends_to_know_json_too_is_asked_in_words() -> None:

@@ -7,7 +7,7 @@ from base64 import b64encode
 import pytest
 
 from vip.models.openai.errors import LONGEST_QUOTE, REDACTED, ServerIdentity, is_rejection
-from vip.models.openai.server import find_key, is_of_environment
+from vip.models.openai.server import find_key, is_of_environment, parse_detail
 
 
 @pytest.mark.parametrize(
@@ -39,6 +39,43 @@ def test_a_key_is_for_one_scheme_host_and_port(
     monkeypatch.setenv("OPENAI_API_KEY", " sk-of-the-user ")
     assert is_of_environment(address) is is_for_it
     assert find_key(None, address) == ("sk-of-the-user" if is_for_it else None)
+
+
+@pytest.mark.parametrize(
+    ("detail", "base_url", "in_environment", "model", "address"),
+    [
+        (None, None, None, "", "https://official/v1"),
+        ("m", None, "", "m", "https://official/v1"),
+        ("m", None, " \n", "m", "https://official/v1"),
+        ("m", None, " http://env/v1 \n", "m", "http://env/v1"),
+        ("m", "http://option/v1", "http://env/v1", "m", "http://option/v1"),
+        ("m@http://own/v1", "http://option/v1", "http://env/v1", "m", "http://own/v1"),
+        ("@http://own/v1", None, None, "", "http://own/v1"),
+        ("a@b@https://own/v1", None, None, "a@b", "https://own/v1"),
+        ("m@2", "http://option/v1", None, "m@2", "http://option/v1"),
+    ],
+)
+def test_the_nearest_of_several_addresses_holds(
+    detail: str | None, base_url: str | None, in_environment: str | None, model: str, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    if in_environment is not None:
+        monkeypatch.setenv("OPENAI_BASE_URL", in_environment)
+    assert parse_detail(detail, base_url, "https://official/v1") == (model, address)
+
+
+@pytest.mark.parametrize(
+    ("base_url", "shown"),
+    [
+        ("https://api.openai.com/v1", "https://api.openai.com/v1"),
+        ("http://localhost:8000/v1/", "http://localhost:8000/v1"),
+        ("http://[::1]:8000/v1", "http://[::1]:8000/v1"),
+        ("http://ann:pw@[2001:db8::7]/v1?key=k", "http://[2001:db8::7]/v1"),
+        ("https://box", "https://box"),
+    ],
+)
+def test_the_address_that_is_shown_can_be_typed_again(base_url: str, shown: str) -> None:
+    assert ServerIdentity(base_url, "m", None, 1.0).address == shown
 
 
 def test_a_server_is_named_without_its_secrets_in_any_spelling() -> None:

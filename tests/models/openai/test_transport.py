@@ -8,9 +8,11 @@ from types import SimpleNamespace
 
 import pytest
 
+from tests.hostile_server import HostileServer, http
 from vip.errors import BusyError, ReplyError
+from vip.models.openai import transport
 from vip.models.openai.errors import ServerIdentity
-from vip.models.openai.transport import _limit_size, decode_json
+from vip.models.openai.transport import _limit_size, decode_json, http_client
 
 SERVER = ServerIdentity("http://box/v1", "m", None, 1.0)
 
@@ -54,3 +56,27 @@ def test_the_connection_of_a_bounded_reply_is_closed_with_it() -> None:
         assert stream.closed
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("path", "most_bytes"), [("/v1/files/file-1/content", 20), ("/v1/batches/batch_1", 10), ("/v1/content/models", 10)]
+)
+@pytest.mark.parametrize("more", [0, 1])
+def test_files_of_a_batch_may_be_larger_than_replies(path: str, most_bytes: int, more: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(transport, "MOST_REPLY_BYTES", 10)
+    monkeypatch.setattr(transport, "MOST_FILE_BYTES", 20)
+    heard = list[str]()
+
+    async def get(address: str) -> bytes:
+        server = ServerIdentity(f"{address}/v1", "m", None, 1.0)
+        async with http_client(server, lambda headers: heard.append(headers["x-left"])) as client:
+            return bytes((await client.get(f"{address}{path}")).content)
+
+    body = b"x" * (most_bytes + more)
+    with HostileServer(http(body, X_Left="7")) as server:
+        if more:
+            with pytest.raises(ReplyError, match=f"larger than {most_bytes} bytes"):
+                asyncio.run(get(server.address))
+        else:
+            assert asyncio.run(get(server.address)) == body
+    assert heard == ["7"]
