@@ -237,6 +237,33 @@ def test_the_names_of_the_prompts_are_those_that_are_asked() -> None:
     assert asyncio.run(describer(Scripted()).expected()) == ()
 
 
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("direct", {"SUBTITLES", "SPEECH", "SIGN"}),
+        ("describe", {"SUBTITLES", "SPEECH", "SIGN"}),
+        ("rich", {"SIGN"}),
+        ("caption", set()),
+        ("structure", set()),
+        ("topic", set()),
+    ],
+)
+@pytest.mark.parametrize("known", [{"SUBTITLES", "SPEECH", "SIGN"}, {"SPEECH"}, {"SIGN"}, set()])
+def test_each_question_is_told_the_words_that_bear_on_it(name: str, told: set[str], known: set[str], tmp_path: Path) -> None:
+    position = KeyframePosition(
+        1,
+        1,
+        "test",
+        words="SUBTITLES" if "SUBTITLES" in known else None,
+        speech="SPEECH" if "SPEECH" in known else None,
+        text=("SIGN",) if "SIGN" in known else (),
+    )
+    made = describer(Scripted())
+    values = {**made.values(keyframe(tmp_path, 1), position, ()), "topic": "Surfing"}
+    request, _ = made.request(name, values)
+    assert {word for word in ("SUBTITLES", "SPEECH", "SIGN") if word in request.prompt} == told & known
+
+
 @pytest.mark.parametrize(("measures", "context", "topic"), [(False, 3, "Surfing"), (True, 0, None)])
 def test_an_engine_that_measures_reads_neither_context_nor_topic(measures: bool, context: int, topic: str | None) -> None:
     fingerprint = describer(Scripted(measures=measures), context=3, topic="Surfing").fingerprint

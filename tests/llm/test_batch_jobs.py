@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import openai
@@ -17,8 +18,9 @@ import pytest
 
 from tests.api_server import ROOT, ApiServer
 from tests.llm.clockwork import Clockwork
+from vip import user_state
 from vip.errors import BusyError, EngineError, OutageError, ReplyError, StoreError, VipError
-from vip.llm.batch_files import BatchFolder
+from vip.llm.batch_files import BatchFolder, BatchJobList
 from vip.llm.batch_jobs import BatchJob, BatchJobs, status
 from vip.models.openai.batch_api import OpenAIBatches
 from vip.models.openai.engine import OpenAIEngine
@@ -657,3 +659,25 @@ def test_a_look_tells_how_far_jobs_are_and_notes_nothing(clock: Clockwork, tmp_p
     looked, noted = clock.run(go())
     assert [(job.job, job.status) for job in looked] == [("batch_1", "in_progress")]
     assert [(job.job, job.status) for job in noted] == [("batch_1", "validating")]
+
+
+def test_a_look_asks_about_jobs_that_this_machine_waits_for_and_about_no_others(tmp_path: Path) -> None:
+    asked = list[str]()
+
+    async def state(job: str) -> BatchState:
+        asked.append(job)
+        return BatchState("in_progress", 5, 2, 1)
+
+    about: dict[str, Any] = {"rows": 5, "size_bytes": 9, "created_utc": "2026-11-22T00:00:00+00:00", "status": "validating"}
+    home = str(tmp_path.resolve())
+    strange, done, mine = (BatchJob(part=part, job=f"batch_{part}", home=home, **about) for part in (1, 2, 3))
+    done = done.model_copy(update={"status": "collected"})
+    for job in (done, mine):
+        user_state.remember("jobs", job.mark(str(job.job)))
+    place = BatchFolder(tmp_path, tmp_path / "batches")
+    place.make()
+    place.note(BatchJobList(jobs=(strange, done, mine)))
+    (place.folder / "part-0003.keys").write_text("key\n")
+    looked = asyncio.run(BatchJobs(tmp_path, SimpleNamespace(state=state)).look())  # type: ignore[arg-type]
+    assert asked == ["batch_3"]
+    assert [(job.status, job.completed, job.failed) for job in looked] == [("validating", 0, 0), ("collected", 0, 0), ("in_progress", 2, 1)]

@@ -21,7 +21,7 @@ from tests.hostile_server import HostileServer, http
 from tests.llm.clockwork import Clockwork
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, VipError
 from vip.models.openai import batch_api
-from vip.models.openai.batch_api import OLDEST_S, OpenAIBatches
+from vip.models.openai.batch_api import OLDEST_S, SEARCH_TIMEOUTS, OpenAIBatches
 from vip.models.openai.engine import OpenAIEngine
 from vip.models.openai.errors import ServerIdentity
 from vip.protocols import BatchState, Picture, Reply, Request
@@ -339,6 +339,28 @@ def test_a_job_is_looked_for_page_by_page_up_to_those_that_are_too_old(
     with HostileServer(page) as server:
         assert with_batches(server, lambda batches: batches.find(tag)) == found
         assert [after(request) for request in server.requests] == asked_after
+
+
+def test_looking_for_a_job_has_the_time_of_several_pages_and_each_page_that_of_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits_s = list[float | None]()
+
+    async def with_timeout(server: ServerIdentity, awaitable: Awaitable[Result], limit_s: float | None = None) -> Result:
+        limits_s.append(limit_s)
+        return await awaitable
+
+    monkeypatch.setattr(batch_api, "with_timeout", with_timeout)
+    with HostileServer(http(b'{"data": []}')) as server:
+        assert with_batches(server, lambda batches: batches.find("tag")) is None
+    assert limits_s == [60 * SEARCH_TIMEOUTS, None]
+
+
+@pytest.mark.parametrize("job", ["batch_1/../../files", "batch_1?limit=9", "batch_1 ", "batch_1\n", "batch_1%2f", ""])
+def test_a_job_whose_name_has_more_in_it_than_a_name_is_never_part_of_an_address(job: str) -> None:
+    with HostileServer(http(b"{}")) as server:
+        for asked in (OpenAIBatches.state, OpenAIBatches.discard):
+            with pytest.raises(EngineError, match="is no batch of"):
+                with_batches(server, lambda batches, asked=asked: asked(batches, job))
+        assert server.requests == []
 
 
 def test_discarding_a_job_deletes_its_files_at_the_server(tmp_path: Path) -> None:

@@ -25,11 +25,11 @@ from tests.api_server import CAPTION, ApiServer, Asked
 from tests.hostile_server import HostileServer, http
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError, VipError
 from vip.models.openai import errors
-from vip.models.openai.engine import CLIENTS, DEFAULT_MODEL, OpenAIEngine
+from vip.models.openai.engine import CLIENTS, DEFAULT_MODEL, OpenAIEngine, _model_ids
 from vip.models.openai.errors import TRANSLATIONS, ServerIdentity, retry_after_s, translate
 from vip.models.openai.server import parse_seconds
 from vip.models.openai.transport import MOST_REPLY_BYTES
-from vip.protocols import KeyframeFacts, Picture, RateLimits, Reply, Request
+from vip.protocols import LONGEST_NAME, KeyframeFacts, Picture, RateLimits, Reply, Request
 from vip.records import Famous, Quality
 
 KEY = "sk-proj-Sup3rSecretKeyOfTheUser"
@@ -706,6 +706,28 @@ def test_an_object_in_an_object_is_found_whole(said: str, found: str) -> None:
     engine = OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1")
     assert engine.parse_reply(completion, STRUCTURED).text == found
     assert engine.parse_reply(completion, PLAIN).text == said.rpartition("</think>\n")[2].replace("\n", " "), "all of a text, in one line"
+
+
+def test_of_several_answers_the_first_is_taken() -> None:
+    choices = [{"message": {"content": said}, "finish_reason": "stop"} for said in ("one", "two")]
+    assert OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1").parse_reply({"choices": choices}, PLAIN).text == "one"
+
+
+@pytest.mark.parametrize(
+    ("page", "names"),
+    [
+        ({"data": [{"id": "b"}, {"id": "a"}]}, ["b", "a"]),
+        ({"data": [{"id": 5}, {}, "c", None, {"id": "\x1b[2Ja"}, {"id": "a\nb"}, {"id": "d" * (LONGEST_NAME + 1)}, {"id": "a"}]}, ["a"]),
+        ({"data": [{"id": "d" * LONGEST_NAME}]}, ["d" * LONGEST_NAME]),
+        ({"data": {"id": "a"}}, []),
+        ({"models": []}, []),
+        ([{"id": "a"}], []),
+        (None, []),
+    ],
+    ids=lambda value: str(value)[:20],
+)
+def test_models_are_known_by_names_that_can_be_shown(page: object, names: list[str]) -> None:
+    assert _model_ids(page) == names
 
 
 # ---------------------------------------------------------------- secrets

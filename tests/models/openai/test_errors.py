@@ -7,8 +7,9 @@ from typing import Any
 import openai
 import pytest
 
-from vip.errors import BusyError, EngineError, RejectedError, ReplyError
-from vip.models.openai.errors import OFFICIAL_HOST, ServerIdentity, translate
+from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError
+from vip.models.openai.engine import _alternative_length, _rejects_temperature
+from vip.models.openai.errors import OFFICIAL_HOST, ServerIdentity, check_address, translate
 from vip.models.openai.transport import http_library
 
 HOME = ServerIdentity("http://box:8000/v1", "tiny-vlm", None, 1.5)
@@ -108,6 +109,43 @@ def test_what_vip_itself_raised_within_the_library_stays_as_it_is(own: EngineErr
 def test_where_openai_itself_is_not_reached_the_network_is_to_be_checked() -> None:
     found = str(translate(not_sent(HTTP.ConnectError("refused")), OFFICIAL))
     assert found.endswith("cannot be reached (refused). Check the network, or use --engine offline.")
+
+
+@pytest.mark.parametrize("address", ["http://box", "https://box:1/v1", "http://ann:pw@[::1]:65535/v1?key=k", "  http://box/v1\n"])
+def test_an_address_is_taken_as_given(address: str) -> None:
+    assert check_address(address) == address.strip()
+
+
+@pytest.mark.parametrize(
+    "address", ["http://ann:pw@box:0/v1", "http://ann:pw@box:65536/v1", "http://ann:pw@box:many/v1", "ann:pw@box", "http:///v1"]
+)
+def test_an_address_that_leads_nowhere_is_refused_without_its_password(address: str) -> None:
+    with pytest.raises(UsageError, match="is not a web address") as caught:
+        check_address(address)
+    assert "pw" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "length", "temperature"),
+    [
+        (400, {"message": "Unsupported parameter: 'max_tokens'"}, True, False),
+        (400, {"message": "no", "param": "max_tokens"}, True, False),
+        (422, {"message": "no", "param": "temperature"}, False, True),
+        (400, {"message": "the temperature is not yours"}, False, True),
+        (400, {"message": "no", "param": "max_completion_tokens"}, False, False),
+        (400, {"message": "what?"}, False, False),
+        (400, {"message": "'max_tokens' and temperature", "code": "invalid_image"}, False, False),
+        (500, {"message": "failed at 'max_tokens' and temperature", "param": "max_tokens"}, False, False),
+        (429, {"message": "too much 'max_tokens' and temperature"}, False, False),
+    ],
+)
+def test_only_a_request_that_is_rejected_for_a_parameter_is_sent_without_it(
+    status: int, body: dict[str, str], length: bool, temperature: bool
+) -> None:
+    exc = of_status(status, body)
+    exc.args = (f"Error code: {status} - {body}",)
+    assert _alternative_length(exc, "max_tokens") == ("max_completion_tokens" if length else "max_tokens")
+    assert _rejects_temperature(exc) is temperature
 
 
 # ---------------------------------------------------------------- what is quoted, what is advised
