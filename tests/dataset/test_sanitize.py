@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from vip.dataset.sanitize import KEY, MOST_NAME_BYTES, is_plain_name, json_value, safe_key, without_secrets
+from vip.dataset.sanitize import KEY, MOST_NAME_BYTES, is_plain_name, json_value, safe_key, without_secrets, writable
+from vip.records import Failure
 
 
 def test_a_long_text_makes_a_key_of_a_hundred_letters() -> None:
@@ -17,6 +18,14 @@ def test_a_name_is_as_long_as_its_bytes() -> None:
     longest = f"{'é' * ((MOST_NAME_BYTES - 4) // 2)}.jpg"
     assert is_plain_name(longest)
     assert not is_plain_name(f"a{longest}")
+
+
+def test_a_record_that_utf8_can_encode_is_the_same_and_another_shows_its_bytes() -> None:
+    good = Failure(item="a", kind="other", message="größe https://ann:word@host/a?b=1", exit_code=3)
+    assert writable(good) is good
+    bad = writable(good.model_copy(update={"item": "a\udcff", "message": "\udcfe"}))
+    assert (bad.item, bad.message, bad.exit_code) == (r"a\udcff", r"\udcfe", 3)
+    assert Failure.model_validate_json(bad.model_dump_json()) == bad
 
 
 def test_an_address_is_shown_without_login_query_and_fragment() -> None:

@@ -35,6 +35,12 @@ def test_an_answer_is_asked_for_once() -> None:
     assert asked == [f"{BASE}/nX/nXSc.js"]
 
 
+def test_a_slash_behind_the_address_of_a_server_makes_it_no_other() -> None:
+    read, asked = answering('i("nXSc","dQw4w9WgXcQ");')
+    assert [youtube8m.look_up("nXSc", f"{BASE}{slashes}", read) for slashes in ("/", "", "//")] == ["dQw4w9WgXcQ"] * 3
+    assert asked == [f"{BASE}/nX/nXSc.js"]
+
+
 def test_two_servers_do_not_answer_for_each_other() -> None:
     first, second = answering('i("nXSc","dQw4w9WgXcQ");')[0], answering('i("nXSc","aaaaaaaaaaa");')[0]
     assert youtube8m.look_up("nXSc", BASE, first) != youtube8m.look_up("nXSc", "http://other.invalid/i", second)

@@ -12,7 +12,7 @@ from PIL import Image
 from tests.media import card
 from tests.video.drawing import animate, hole, patch, told
 from vip.errors import InputError
-from vip.video import Reader, Video, open_video, source_of
+from vip.video import FileSource, Reader, Video, open_video, source_of
 from vip.video.webp import AnimatedWebp
 
 DURATIONS_MS = [40, 100, 30, 500, 70, 80, 20, 60, 90]
@@ -82,6 +82,21 @@ def test_a_still_gif_is_one_frame(tmp_path: Path) -> None:
 @pytest.fixture
 def webp(tmp_path: Path) -> Path:
     return animate(tmp_path / "a.webp", [hole(number) for number in range(6)], DURATIONS_MS[:6], lossless=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "flags", "is_animated"),
+    [(b"VP8X", 0x02, True), (b"VP8X", 0x12, True), (b"VP8X", 0x10, False), (b"VP8 ", 0x02, False), (b"VP8L", 0x2F, False)],
+)
+@pytest.mark.parametrize("start", [b"RIFF", b"RIFX"])
+def test_only_a_header_with_the_flag_says_that_a_webp_is_animated(
+    tmp_path: Path, start: bytes, kind: bytes, flags: int, is_animated: bool
+) -> None:
+    path = tmp_path / "a.webp"
+    path.write_bytes(start + bytes(4) + b"WEBP" + kind + bytes(4) + bytes([flags]) + bytes(20))
+    assert FileSource(path).is_animated_webp() == (is_animated and start == b"RIFF")
+    path.write_bytes(path.read_bytes()[:20])
+    assert not FileSource(path).is_animated_webp()
 
 
 def test_animated_webp_is_told_by_its_content(webp: Path, tmp_path: Path) -> None:

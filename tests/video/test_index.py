@@ -161,6 +161,31 @@ def test_times_that_are_made_up_missing_or_repeated_are_found_by_decoding(
     assert (len(cache) == 0) == by_decoding, "kept packets are found by their place in the index"
 
 
+@pytest.mark.parametrize(
+    ("frames", "stamps"),
+    [
+        ([(0, 0), (40, None), (80, None), (120, 5)], [0, 40, 80, 120]),
+        ([(None, 0), (None, 40), (5, 80), (None, 120)], [0, 40, 80, 120]),
+        ([(0, None), (80, None), (40, None), (120, None)], [0, 80, 120, 160]),
+        ([(None, None)] * 3, [0, 40, 80]),
+        ([(0, 7), (40, 47)], [0, 40]),
+    ],
+)
+def test_the_times_of_a_decoder_that_rise_are_those_of_the_frames(frames: list[tuple[int | None, int | None]], stamps: list[int]) -> None:
+    video = Told([packet(None, 0)])
+    video.all_frames = lambda: iter(SimpleNamespace(pts=pts, dts=dts) for pts, dts in frames)  # type: ignore[method-assign]
+    index = read_index(video, TimeRange(), PacketCache())  # type: ignore[arg-type]
+    assert (index.by_decoding, index.pts.tolist()) == (True, stamps)
+    assert index.is_sync.tolist() == [True] + [False] * (len(stamps) - 1)
+
+
+def test_where_nothing_decodes_there_is_no_index() -> None:
+    video = Told([packet(None, 0)])
+    video.all_frames = lambda: iter(())  # type: ignore[method-assign]
+    with pytest.raises(InputError, match="not one frame can be decoded"):
+        read_index(video, TimeRange(), PacketCache())  # type: ignore[arg-type]
+
+
 def test_a_file_without_a_packet_is_cut_off() -> None:
     with pytest.raises(InputError, match=r"a\.mkv holds a video stream without a readable frame"):
         read_index(Told([]), TimeRange(), PacketCache())  # type: ignore[arg-type]

@@ -49,6 +49,24 @@ def test_neither_login_nor_query_of_an_address_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
+    ("address", "tail"),
+    [
+        ("https://h/a.mp4", ""),
+        ("https://h/a.mp4#t=5", ""),
+        ("https://h/a.mp4?id=1", f"#sha256-{hashlib.sha256(b'id=1').hexdigest()[:16]}"),
+        ("https://h/a.mp4?id=1#t=5", f"#sha256-{hashlib.sha256(b'id=1').hexdigest()[:16]}"),
+        ("https://me:secret@h/a.mp4?id=1", f"#sha256-{hashlib.sha256(b'id=1').hexdigest()[:16]}"),
+        ("https://h/a.mp4#sha256-0123", "#sha256-0123"),
+    ],
+)
+def test_a_query_stays_as_its_digest_also_where_the_address_is_given_as_it_was_written_down(address: str, tail: str) -> None:
+    exact = AddressSource(address).exact_location
+    assert exact == f"https://h/a.mp4{tail}"
+    assert AddressSource(exact).exact_location == exact
+    assert AddressSource(exact).location == "https://h/a.mp4"
+
+
+@pytest.mark.parametrize(
     ("address", "stem"),
     [
         ("http://example.org", "example"),
