@@ -1,0 +1,150 @@
+"""Packets of an open file: which are yielded, which is the one that the index means, and what is said where they break off."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from fractions import Fraction
+from itertools import islice
+from threading import Event
+from types import SimpleNamespace
+from typing import Any
+
+import av.error
+import numpy as np
+import pytest
+
+from vip.records import PacketIndex
+from vip.video.demuxer import OpenFile
+
+
+def packet(pts: int | None, dts: int | None = None, size: int = 10) -> Any:
+    return SimpleNamespace(pts=pts, dts=pts if dts is None else dts, size=size)
+
+
+def index_of(count: int = 6) -> PacketIndex:
+    pts = np.arange(count, dtype=np.int64) * 40
+    return PacketIndex(pts, pts, np.ones(count, bool), np.arange(10, 10 + count, dtype=np.int64), np.ones(count, bool), Fraction(1, 1000))
+
+
+def demuxed(*given: Any, abandoned: bool = False) -> tuple[list[Any], list[str]]:
+    """The packets that come of these packets and errors, and what is said."""
+
+    def demux(_: object) -> Iterator[Any]:
+        for one in given:
+            if isinstance(one, Exception):
+                raise one
+            yield one
+
+    event = Event()
+    if abandoned:
+        event.set()
+    file: Any = SimpleNamespace(_container=SimpleNamespace(demux=demux), _stream=None, _abandoned=event, _losses=list[str]())
+    return [one.pts for one in OpenFile._demux(file)], file._losses
+
+
+def test_packets_without_bytes_are_passed_over() -> None:
+    assert demuxed(packet(0), packet(40, size=0), packet(80)) == ([0, 80], [])
+
+
+def test_where_a_file_breaks_off_what_came_is_used_and_the_damage_said() -> None:
+    found, losses = demuxed(packet(0), av.error.InvalidDataError(1, "Invalid data"), packet(40))
+    assert (found, losses) == ([0], ["The file is damaged (Invalid data); what can be read is used."])
+
+
+def test_a_stream_that_appears_late_ends_the_packets_without_a_word() -> None:
+    assert demuxed(packet(0), IndexError("list index out of range")) == ([0], [])
+
+
+def test_nothing_more_is_read_for_who_has_gone() -> None:
+    assert demuxed(packet(0), packet(40), abandoned=True) == ([], [])
+
+
+@pytest.mark.parametrize(
+    ("coming", "most", "found", "following"),
+    [
+        ([(0, 0, 10), (40, 40, 11), (80, 80, 12), (120, 120, 13)], 9, 80, 120),
+        ([(80, 80, 12)], 9, 80, None),
+        ([(80, 80, 99), (80, 80, 12)], 9, 80, None),
+        ([(0, None, 10), (80, 80, 12)], 9, 80, None),
+        ([(80, 80, 99), (120, 120, 13), (80, 80, 12)], 9, None, 80),
+        ([(0, 0, 10), (40, 40, 11), (80, 80, 12)], 2, None, 80),
+        ([], 9, None, None),
+    ],
+)
+def test_a_packet_is_known_by_its_time_and_its_size_until_what_comes_lies_behind_it(
+    coming: list[tuple[int, int | None, int]], most: int, found: int | None, following: int | None
+) -> None:
+    packets = iter([SimpleNamespace(pts=pts, dts=dts, size=size) for pts, dts, size in coming])
+    file: Any = SimpleNamespace(index=index_of(), _packets=packets, _next=0)
+    one = OpenFile._search(file, 2, most)
+    assert (one and one.pts) == found
+    assert file._next == (0 if found is None else 3)
+    behind = next(packets, None)
+    assert (behind and behind.pts) == following
+
+
+@pytest.mark.parametrize(
+    ("kept", "first", "last", "asked", "found"),
+    [
+        ([0, 1, 2, 3, 4, 5], 1, 4, [], [40, 80, 120, 160]),
+        ([1, 2, 4], 1, 4, [3], [40, 80, 120, 160]),
+        ([], 0, 2, [0], [0, 40, 80]),
+        ([2], 1, 2, [1], [40, 80]),
+        ([4, 5], 4, 9, [6], [160, 200]),
+    ],
+)
+def test_only_from_the_first_packet_on_that_was_not_kept_the_file_is_read(
+    kept: list[int], first: int, last: int, asked: list[int], found: list[int]
+) -> None:
+    sought: list[int] = []
+
+    class File(OpenFile):
+        def _packet_at(self, position: int) -> Any:
+            sought.append(position)
+            if position >= len(self.index):
+                return None
+            self._packets = iter([packet(40 * place) for place in range(position + 1, 6)])
+            self._next = position + 1
+            return packet(40 * position)
+
+    file = File()
+    file.index, file._next = index_of(), 0
+    file._cached = {place: packet(40 * place) for place in kept}  # type: ignore[assignment]
+    assert [one.pts for one in file._read(first, last)] == found
+    assert sought == asked
+
+
+def test_packets_are_counted_as_they_are_given_and_anew_behind_a_seek() -> None:
+    sought: list[int] = []
+
+    class File(OpenFile):
+        def _demux(self) -> Any:
+            return iter([packet(400), packet(440)])
+
+        def _rewind(self) -> None:
+            sought.append(-1)
+
+    file = File()
+    file._container = SimpleNamespace(seek=lambda stamp, stream: sought.append(stamp))  # type: ignore[assignment]
+    file._stream, file._packets, file._next = SimpleNamespace(), iter([packet(0), packet(40), packet(80)]), 0  # type: ignore[assignment]
+    assert [one.pts for one in islice(file.packets(), 2)] == [0, 40]
+    assert file._next == 2
+    file.seek_to(400)
+    assert (file._next, [one.pts for one in file.packets()], file._next, sought) == (0, [400, 440], 2, [400])
+    file.seek_to(None)
+    assert sought == [400, -1]
+
+
+def test_a_place_that_a_container_cannot_go_to_is_read_from_where_it_stands() -> None:
+    class File(OpenFile):
+        def _demux(self) -> Any:
+            return iter([packet(0)])
+
+    def refuse(stamp: int, stream: object) -> None:
+        raise av.error.InvalidDataError(1, "Invalid data")
+
+    file = File()
+    file._container = SimpleNamespace(seek=refuse)  # type: ignore[assignment]
+    file._stream, file._next = SimpleNamespace(), 7  # type: ignore[assignment]
+    file.seek_to(400)
+    assert [one.pts for one in file.packets()] == [0]
