@@ -277,6 +277,19 @@ def test_the_answers_of_a_batch_are_bounded_as_a_whole(monkeypatch: pytest.Monke
         with_batches(server, work)
 
 
+@pytest.mark.parametrize("key", ["a", " a ", "jt", "é", "a/b:c"])
+def test_an_answer_comes_back_under_the_very_key_of_its_row(key: str) -> None:
+    completion = {"choices": [{"message": {"content": "A dog."}, "finish_reason": "stop"}]}
+
+    async def work(batches: OpenAIBatches) -> list[object]:
+        names = [json.loads(batches.row(key, request))["custom_id"] for request in (PLAIN, STRUCTURED)]
+        rows = [{"custom_id": name, "response": {"status_code": 200, "body": completion}} for name in names]
+        return [batches._parse_row(json.dumps(row).encode()) for row in rows]
+
+    with HostileServer(http(b"{}")) as server:
+        assert [found[0] for found in with_batches(server, work) if isinstance(found, tuple)] == [key, key]
+
+
 def test_a_row_without_a_status_may_be_asked_again() -> None:
     async def work(batches: OpenAIBatches) -> object:
         return batches._parse_row(b'{"custom_id": "tkey", "response": {"status_code": "many", "body": {}}}')

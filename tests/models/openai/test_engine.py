@@ -125,6 +125,15 @@ def test_an_engine_closes_every_client_that_it_opened(monkeypatch: pytest.Monkey
     assert all(client.is_closed() for client in opened)
 
 
+@pytest.mark.parametrize(("timeout_s", "connect_s"), [(120.0, 10.0), (3.0, 3.0)])
+def test_a_server_that_cannot_be_reached_has_less_time_than_an_answer_and_one_try(timeout_s: float, connect_s: float) -> None:
+    engine = OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1", timeout_s=timeout_s)
+    client = engine._client
+    asyncio.run(engine.close())
+    assert isinstance(client.timeout, openai.Timeout)
+    assert (client.timeout.read, client.timeout.connect, client.max_retries) == (timeout_s, connect_s, 0)
+
+
 def test_a_schema_is_asked_for_strictly() -> None:
     with ApiServer() as server:
         (reply,) = ask(OpenAIEngine("tiny-vlm", base_url=server.base_url), STRUCTURED)
