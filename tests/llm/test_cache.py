@@ -9,8 +9,11 @@ import sqlite3
 import stat
 import subprocess
 import sys
+from contextlib import closing
 from hashlib import sha256
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -95,30 +98,33 @@ def test_many_at_once_are_all_kept(answers: AnswerCache) -> None:
     assert {answers.get(question(number)).text for number in range(500)} == {f"text {number}" for number in range(500)}  # type: ignore[union-attr]
 
 
-def test_what_waits_to_be_written_when_it_is_closed_is_kept_all_the_same(path: Path) -> None:
+def test_what_waits_to_be_written_when_it_is_closed_is_kept_all_the_same(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    begun, may_write, write_all = Event(), Event(), AnswerCache._write_all
+
+    def write_late(cache: AnswerCache, rows: list[Any]) -> None:
+        begun.set()
+        assert may_write.wait(20)
+        write_all(cache, rows)
+
+    monkeypatch.setattr(AnswerCache, "_write_all", write_late)
     answers = AnswerCache(path)
-    other = sqlite3.connect(path, isolation_level=None)
-    other.execute("begin immediate")
 
     async def go() -> None:
         async with asyncio.timeout(20):
             kept = [asyncio.create_task(answers.keep(question(0), "e", Reply("text", "m")))]
             await asyncio.sleep(0)
-            while not answers._queue.empty():  # the first is at the file, which is locked
-                await asyncio.sleep(0.001)
+            assert await asyncio.to_thread(begun.wait, 20)  # the first is on its way to the file, alone
             kept += [asyncio.create_task(answers.keep(question(number), "e", Reply("text", "m"))) for number in range(1, 5)]
             await asyncio.sleep(0)
             closed = asyncio.create_task(asyncio.to_thread(answers.close))
             while answers._queue.qsize() < 5:
                 await asyncio.sleep(0.001)
-            other.execute("rollback")
+            may_write.set()
             await asyncio.gather(closed, *kept)
 
-    try:
-        asyncio.run(go())
+    asyncio.run(go())
+    with closing(sqlite3.connect(path)) as other:
         assert other.execute("select count(*) from answers").fetchone() == (5,)
-    finally:
-        other.close()
 
 
 def test_the_later_answer_to_a_question_counts(answers: AnswerCache) -> None:
