@@ -137,6 +137,20 @@ def test_one_that_finds_no_room_asks_for_twice_what_it_had_or_a_step_more(held: 
     assert (judged.needed_bytes, judged.refusal) == (needed, None)
 
 
+def test_nothing_of_a_download_counts_for_the_next_one() -> None:
+    told: list[int] = []
+    judged = DownloadLimits(BatchSettings())
+    judged.start(1000, Room(held_bytes=100), lambda done, size: told.append(done))
+    judged.match_filter({"requested_formats": [{"filesize": 30}, {"filesize": 30}]})
+    with pytest.raises(DownloadCancelled, match="no room"):
+        judged.progress({"filename": "a", "downloaded_bytes": 60})
+    assert judged.needed_bytes is not None
+    judged.start(1000, None, no_progress)
+    assert judged.needed_bytes is None
+    judged.progress({"filename": "b", "downloaded_bytes": 1000})
+    assert (judged.refusal, judged.needed_bytes, told) == (None, None, [60])
+
+
 REFUSED = ItemError("It is too long.", "too_long")
 FOUND = {"requested_downloads": [{"filepath": "video.mp4"}], "title": "A film"}
 

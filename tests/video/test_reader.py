@@ -73,6 +73,23 @@ def test_a_best_frame_is_decoded_once_for_all_twins(video: Video, monkeypatch: p
     assert number_in(frame.image) == 12
 
 
+def test_the_frames_beside_a_best_one_are_kept_as_well_while_there_is_room(video: Video, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamps = video.index.shown_pts.tolist()
+    list(video.best_frames([stamps[12:15]], lambda _: 0.0, longest_side_px=80))
+    given = decoded(video, monkeypatch)
+    assert [number_in(frame.image) for frame in video.frames(stamps[12:15])] == [12, 13, 14]
+    assert given == []
+    assert [number_in(frame.image) for frame in video.frames(stamps[11:15])] == [11, 12, 13, 14]
+    assert given
+
+
+@pytest.mark.parametrize("asked", [[0, 9], [10, 15, 19], [0, 10, 20, 39]])
+def test_a_sync_frame_that_is_asked_for_is_the_one_nearby(video: Video, asked: list[int]) -> None:
+    found = [number_in(frame.image) for frame in video.frames_near(video.index.shown_pts[asked].tolist())]
+    assert found[0] == asked[0]
+    assert len(found) == len(asked)
+
+
 def test_packets_that_were_kept_are_not_read_again_by_a_twin(video: Video) -> None:
     with video.reopen() as twin:
         before = twin._file.tell()
