@@ -4,6 +4,7 @@ import json
 import logging
 import shutil
 import socket
+import weakref
 from collections.abc import Callable
 from contextlib import nullcontext
 from importlib import import_module
@@ -383,12 +384,17 @@ class Ready:
 
     def __init__(self, *ends: BaseException | None) -> None:
         self.ends, self.resets = list(ends), 0
+        self.left_open: list[weakref.ref[object]] = []
         self.proxies, self.automatic_subtitles = (), False
         self.log, self.limits = YtdlpLog(), DownloadLimits(BatchSettings())
 
     def load(self, address: str, folder: Path, *, extractor: str | None = None) -> dict[str, Any]:
         (folder / "video.mp4").write_bytes(bytes(100))
-        if (end := self.ends.pop(0)) is not None:
+        end = self.ends.pop(0)
+        if isinstance(end, Exception):
+            part = (folder / "part").open("wb")
+            self.left_open.append(weakref.ref(part))
+        if end is not None:
             raise end
         return {"requested_downloads": [{"filepath": str(folder / "video.mp4")}]}
 
@@ -426,8 +432,9 @@ def test_however_a_try_ends_its_answers_are_closed_and_nothing_of_it_is_left(
     downloader, room = Ready(*ends), Room()
     monkeypatch.setattr(import_module("vip.download.fetch"), "downloader_for", lambda settings: downloader)
     item = ListItem("KEY", "address", "https://host/a", "list.txt, line 1")
-    with pytest.raises(raised) if raised else nullcontext():
+    with pytest.raises(raised) if raised else nullcontext() as held:
         fetch(item, BatchSettings(sleep=0), folder, room_bytes=1000, space=room)
+    assert [part() for part in downloader.left_open] == [None] * len(downloader.left_open), f"what failed holds no file: {held}"
     assert downloader.resets == len(ends)
     assert room.waited == [UNKNOWN_BYTES, *(end.size_bytes for end in ends if isinstance(end, NoRoomError))]
     assert [path.name for path in folder.iterdir()] == ([] if raised else ["KEY.mp4"])

@@ -271,6 +271,16 @@ def test_a_page_is_read_up_to_a_length(
             page.read(amount)
 
 
+def test_a_downloader_that_is_closed_closes_yt_dlp_behind_its_answers(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(made._yt, "close_answers", lambda: closed.append("answers"))
+    monkeypatch.setattr(made._yt, "close", lambda: closed.append("yt-dlp"))
+    made.reset()
+    assert closed == ["answers"]
+    made.close()
+    assert closed == ["answers", "answers", "yt-dlp"]
+
+
 def test_answers_are_closed_once_and_the_words_of_yt_dlp_forgotten(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
     one, other, error = Answer(), Answer(), refusal(404)
     answers(monkeypatch, one, error, other)

@@ -317,6 +317,22 @@ def test_an_error_of_a_row_is_quoted_however_the_server_wraps_it(body: object, q
     assert ("slow down" in str(found[1])) == quoted
 
 
+def test_a_key_that_the_server_echoes_is_nowhere_in_what_is_said_of_a_batch() -> None:
+    said = {"message": f"no such key: {KEY}, and no such tongue"}
+
+    async def work(batches: OpenAIBatches) -> tuple[BatchState, tuple[str, Reply | VipError] | None]:
+        return await batches.state("batch_1"), batches._parse_row(json.dumps({"custom_id": "tkey", "error": said}).encode())
+
+    answer = {"id": "batch_1", "status": "failed", "errors": {"data": [said]}}
+    with HostileServer(http(json.dumps(answer).encode())) as server:
+        state, row = with_batches(server, work)
+    assert row is not None
+    for text in (str(state.error), str(row[1])):
+        assert "no such key" in text
+        assert "no such tongue" in text
+        assert KEY not in text
+
+
 # ---------------------------------------------------------------- jobs
 
 
