@@ -73,6 +73,8 @@ def test_what_a_name_stands_for_can_be_asked_as_well() -> None:
         f"https://music.youtube.com/watch?v={VIDEO}",
         f"https://www.youtube.com/live/{VIDEO}/",
         f"https://www.youtube.com/v/{VIDEO}",
+        f"https://www.youtube.com./watch?v={VIDEO}",
+        f"https://youtu.be./{VIDEO}",
     ],
 )
 def test_an_address_of_one_video_of_youtube_has_its_id(address: str) -> None:

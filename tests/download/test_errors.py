@@ -201,3 +201,16 @@ def test_errors_that_lead_to_each_other_in_a_circle_are_told_once() -> None:
     one, other = RuntimeError("one"), RuntimeError("other")
     one.__context__, other.__context__ = other, one
     assert list(causes(one)) == [one, other]
+
+
+@pytest.mark.parametrize("apostrophe", ["'", "’"])
+@pytest.mark.parametrize(
+    ("sentence", "kind"),
+    [
+        ("This content isn't available, try again later", "rate_limit"),
+        ("This clip doesn't exist", "deleted"),
+        ("Only for this channel's members", "private"),
+    ],
+)
+def test_an_apostrophe_may_be_straight_or_curved(sentence: str, kind: FailureKind, apostrophe: str) -> None:
+    assert kind_of_sentence(sentence.replace("'", apostrophe)) == kind

@@ -4,7 +4,10 @@ import json
 import logging
 import shutil
 import socket
+import weakref
 from collections.abc import Callable
+from contextlib import nullcontext
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +21,9 @@ from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
 from vip.dataset.items import ListItem
+from vip.download.disk_space import UNKNOWN_BYTES, NoRoomError
 from vip.download.fetch import LONGEST, MOST_TAGS, _info_value, _languages, _move, _subtitles, fetch
-from vip.download.ytdlp import downloader_for
+from vip.download.ytdlp import DownloadLimits, YtdlpLog, downloader_for
 from vip.errors import ItemError
 
 Refused = Callable[..., ItemError]
@@ -373,3 +377,64 @@ def test_what_a_host_says_is_short_text_without_logins() -> None:
     assert _info_value([f"tag{number}" for number in range(500)]) == [f"tag{number}" for number in range(MOST_TAGS)]
     assert _info_value(["a\nb", 7, "", None]) == ["a b"]
     assert (_info_value([]), _info_value(7), _info_value(" ")) == (None, None, None)
+
+
+class Ready:
+    """A downloader that gives or raises what it is told to, one thing a try, and counts how often it is made ready for the next."""
+
+    def __init__(self, *ends: BaseException | None) -> None:
+        self.ends, self.resets = list(ends), 0
+        self.left_open: list[weakref.ref[object]] = []
+        self.proxies, self.automatic_subtitles = (), False
+        self.log, self.limits = YtdlpLog(), DownloadLimits(BatchSettings())
+
+    def load(self, address: str, folder: Path, *, extractor: str | None = None) -> dict[str, Any]:
+        (folder / "video.mp4").write_bytes(bytes(100))
+        end = self.ends.pop(0)
+        if isinstance(end, Exception):
+            part = (folder / "part").open("wb")
+            self.left_open.append(weakref.ref(part))
+        if end is not None:
+            raise end
+        return {"requested_downloads": [{"filepath": str(folder / "video.mp4")}]}
+
+    def reset(self) -> None:
+        self.resets += 1
+
+
+class Room:
+    """Room on the disk: how much was waited for."""
+
+    def __init__(self) -> None:
+        self.held_bytes, self.waited = 0, list[int]()
+
+    def wait_for(self, size_bytes: int) -> None:
+        self.waited.append(size_bytes)
+
+    def take(self, size_bytes: int) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("ends", "raised"),
+    [
+        ([None], None),
+        ([ItemError("It is too long.", "too_long")], ItemError),
+        ([RuntimeError("a fault of an extractor")], ItemError),
+        ([KeyboardInterrupt()], KeyboardInterrupt),
+        ([NoRoomError(7), NoRoomError(9), None], None),
+        ([NoRoomError(7), ItemError("It is gone.", "deleted")], ItemError),
+    ],
+)
+def test_however_a_try_ends_its_answers_are_closed_and_nothing_of_it_is_left(
+    ends: list[BaseException | None], raised: type[BaseException] | None, folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    downloader, room = Ready(*ends), Room()
+    monkeypatch.setattr(import_module("vip.download.fetch"), "downloader_for", lambda settings: downloader)
+    item = ListItem("KEY", "address", "https://host/a", "list.txt, line 1")
+    with pytest.raises(raised) if raised else nullcontext() as held:
+        fetch(item, BatchSettings(sleep=0), folder, room_bytes=1000, space=room)
+    assert [part() for part in downloader.left_open] == [None] * len(downloader.left_open), f"what failed holds no file: {held}"
+    assert downloader.resets == len(ends)
+    assert room.waited == [UNKNOWN_BYTES, *(end.size_bytes for end in ends if isinstance(end, NoRoomError))]
+    assert [path.name for path in folder.iterdir()] == ([] if raised else ["KEY.mp4"])

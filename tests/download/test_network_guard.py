@@ -5,6 +5,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from typing import Any
 
 import pytest
@@ -185,6 +186,16 @@ def test_only_the_port_of_the_proxy_may_be_reached(proxy: str, end: tuple[str, i
             guard.check_connection((end[0], end[1] + 1))
     assert guard.refusal is not None
     assert guard.refusal.kind == "not_public"
+
+
+@pytest.mark.parametrize(
+    ("host", "is_refused"), [("[::1]", True), ("127.0.0.1", True), ("[fd00::1]", True), ("8.8.8.8", False), ("[2606:4700::1111]", False)]
+)
+@pytest.mark.parametrize("request_line", ["CONNECT {}:443 HTTP/1.1", "GET http://{}/a.mp4 HTTP/1.1", "GET http://a:b@{}:80/ HTTP/1.1"])
+def test_a_proxy_is_not_asked_for_a_private_address_of_either_version(request_line: str, host: str, is_refused: bool) -> None:
+    with guard_network(True, ["http://127.0.0.1:3128"]) as guard, pytest.raises(BlockedConnectionError) if is_refused else nullcontext():
+        guard.check_request(request_line.format(host).encode())
+    assert (guard.refusal is not None) == is_refused
 
 
 def test_what_is_no_internet_connection_is_no_matter() -> None:

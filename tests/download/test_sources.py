@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings, ExtractSettings
 from vip.download import cache, sources
 from vip.download.sources import _Progress, download_source, resolve_source
-from vip.errors import InputError, NotInPartsError, UsageError
+from vip.errors import FailureKind, InputError, ItemError, NotInPartsError, UsageError
 from vip.protocols import SilentObserver
 from vip.video import AddressSource, DownloadedSource, source_of
 
@@ -144,6 +145,20 @@ def test_a_web_page_is_called_one(host: VideoHost, tmp_path: Path, monkeypatch: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(("kind", "is_empty"), [("no_video", True), ("private", False), ("network", False)])
+def test_a_page_is_said_to_hold_no_video_only_where_that_is_why(kind: FailureKind, is_empty: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object, **__: object) -> None:
+        raise ItemError("A reason.", kind)
+
+    monkeypatch.setattr(import_module("vip.download.fetch"), "fetch", fail)
+    monkeypatch.setattr(import_module("vip.download.preflight"), "preflight", lambda *_: [])
+    with pytest.raises(ItemError) as raised:
+        download_source(AddressSource("https://host/film"), ExtractSettings(), Notes(), NotInPartsError("It is a page.", "page"))
+    assert raised.value.kind == kind
+    assert ("yt-dlp finds no video in it" in str(raised.value)) == is_empty
+    assert ("A reason." in str(raised.value)) != is_empty
+
+
 def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
     (tmp_path / "a.mp4").write_text("<!DOCTYPE html><html>not here</html>")
     with serving(tmp_path) as server, pytest.raises(InputError, match="is a web page"):

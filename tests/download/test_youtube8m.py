@@ -107,6 +107,21 @@ def test_a_server_that_fails_may_know_later(host: VideoHost, refused: Refused, f
     assert fetched("ABCD", "youtube8m").youtube_id == "dQw4w9WgXcQ"
 
 
+def test_a_cache_that_fails_when_it_is_opened_is_closed_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[bool] = []
+
+    class Locked:
+        def execute(self, *_: object) -> None:
+            raise sqlite3.OperationalError("database is locked")
+
+        def close(self) -> None:
+            closed.append(True)
+
+    monkeypatch.setattr(youtube8m.databases, "connect", lambda *_, **__: Locked())
+    assert youtube8m.look_up("nXSc", BASE, answering('i("nXSc","dQw4w9WgXcQ");')[0]) == "dQw4w9WgXcQ"
+    assert closed == [True, True], "for the question and for the answer"
+
+
 def test_a_cache_that_cannot_be_used_costs_a_request_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     broken = tmp_path / "vip" / "youtube8m.sqlite"
     broken.parent.mkdir()

@@ -137,6 +137,20 @@ def test_one_that_finds_no_room_asks_for_twice_what_it_had_or_a_step_more(held: 
     assert (judged.needed_bytes, judged.refusal) == (needed, None)
 
 
+def test_nothing_of_a_download_counts_for_the_next_one() -> None:
+    told: list[int] = []
+    judged = DownloadLimits(BatchSettings())
+    judged.start(1000, Room(held_bytes=100), lambda done, size: told.append(done))
+    judged.match_filter({"requested_formats": [{"filesize": 30}, {"filesize": 30}]})
+    with pytest.raises(DownloadCancelled, match="no room"):
+        judged.progress({"filename": "a", "downloaded_bytes": 60})
+    assert judged.needed_bytes is not None
+    judged.start(1000, None, no_progress)
+    assert judged.needed_bytes is None
+    judged.progress({"filename": "b", "downloaded_bytes": 1000})
+    assert (judged.refusal, judged.needed_bytes, told) == (None, None, [60])
+
+
 REFUSED = ItemError("It is too long.", "too_long")
 FOUND = {"requested_downloads": [{"filepath": "video.mp4"}], "title": "A film"}
 
@@ -255,6 +269,16 @@ def test_a_page_is_read_up_to_a_length(
     else:
         with pytest.raises(TransportError, match="the page has more than"):
             page.read(amount)
+
+
+def test_a_downloader_that_is_closed_closes_yt_dlp_behind_its_answers(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
+    closed: list[str] = []
+    monkeypatch.setattr(made._yt, "close_answers", lambda: closed.append("answers"))
+    monkeypatch.setattr(made._yt, "close", lambda: closed.append("yt-dlp"))
+    made.reset()
+    assert closed == ["answers"]
+    made.close()
+    assert closed == ["answers", "answers", "yt-dlp"]
 
 
 def test_answers_are_closed_once_and_the_words_of_yt_dlp_forgotten(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -146,6 +146,20 @@ def test_of_each_window_of_a_webp_the_frame_that_is_rated_highest_is_given_and_o
         ]
 
 
+def test_damaged_frames_are_counted_together_by_all_twins(webp: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise InputError("a.webp is damaged.")
+
+    with opened(webp) as video, video.reopen() as twin, twin.reopen() as another:
+        first, second = video.index.shown_pts.tolist()[:2]
+        assert video.losses == []
+        monkeypatch.setattr("vip.video.webp.shown", broken)
+        assert list(twin.frames([first])) == list(another.frames([first])) == []
+        assert video.losses == twin.losses == another.losses == ["1 damaged frame was passed over."]
+        assert list(video.frames([second])) == []
+        assert another.losses == ["2 damaged frames were passed over."]
+
+
 def test_a_part_of_an_animation(webp: Path) -> None:
     with open_video(source_of(webp), start_s=0.1, end_s=0.2) as video:
         assert video.index.shown_pts.tolist() == [140, 170]

@@ -166,19 +166,33 @@ def test_what_breaks_off_is_asked_for_three_times_where_the_server_has_answered(
 
 
 @pytest.mark.parametrize(
-    ("location", "target"),
+    ("locations", "target"),
     [
-        ("/b.mp4", "https://me:secret@host/b.mp4"),
-        ("b.mp4?k=1", "https://me:secret@host/films/b.mp4?k=1"),
-        ("//other/b.mp4", "https://other/b.mp4"),
-        ("HTTP://other/b.mp4", "HTTP://other/b.mp4"),
+        (["/b.mp4"], "https://me:secret@host/b.mp4"),
+        (["b.mp4?k=1"], "https://me:secret@host/films/b.mp4?k=1"),
+        (["//other/b.mp4"], "https://other/b.mp4"),
+        (["HTTP://other/b.mp4"], "HTTP://other/b.mp4"),
+        (["/new/b.mp4", "c.mp4"], "https://me:secret@host/new/c.mp4"),
+        (["https://other/x/", "y/", "?k=1"], "https://other/x/y/?k=1"),
     ],
 )
-def test_a_redirect_leads_from_where_it_stands_and_holds_for_later_requests(location: str, target: str) -> None:
-    connection = Scripted(Answer(302, Location=location), part(), part())
+def test_a_redirect_leads_from_where_it_stands_and_holds_for_later_requests(locations: list[str], target: str) -> None:
+    connection = Scripted(*(Answer(302, Location=location) for location in locations), part(), part())
     connection.part(0, 100)
     connection.part(0, 100)
-    assert [address for address, _ in connection.asked] == [ADDRESS, target, target]
+    assert len(connection.asked) == len(locations) + 2
+    assert [address for address, _ in connection.asked][-2:] == [target, target]
+
+
+@pytest.mark.parametrize("name", ["ETag", "Last-Modified", "Content-Length"])
+def test_a_server_that_sends_whole_files_tells_one_version_from_another_by_any_of_three_marks(name: str) -> None:
+    versions = []
+    for mark in ("1", "2", "2"):
+        marks = {"ETag": "0", "Last-Modified": "0", "Content-Length": "0", name: mark}
+        with pytest.raises(NotInPartsError) as raised:
+            Scripted(Answer(200, DATA, **marks)).part(0, 100)
+        versions.append(raised.value.version)
+    assert versions[0] != versions[1] == versions[2]
 
 
 @pytest.mark.parametrize("location", ["ftp://other/b.mp4", "file:///etc/passwd", "data:,x"])

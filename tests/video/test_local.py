@@ -198,6 +198,19 @@ def test_readers_that_are_opened_later_read_nothing_to_open(clips: Clips, counte
         assert sum(counted) == before
 
 
+@pytest.mark.parametrize("is_opened", [False, True])
+def test_a_hash_of_what_cannot_be_read_is_an_input_error(tmp_path: Path, is_opened: bool) -> None:
+    path = tmp_path / "a.mp4"
+    path.write_bytes(DATA)
+    with closing(Local(FileSource(path))) as local:
+        if is_opened:
+            local.open().close()
+        path.unlink()
+        path.mkdir()
+        with pytest.raises(InputError, match=r"a\.mp4 cannot be read to its end \("):
+            local.sha256()
+
+
 def test_a_file_that_has_gone_is_said(clips: Clips, tmp_path: Path) -> None:
     path = tmp_path / "a.mp4"
     path.write_bytes(clips("h264.mp4").path.read_bytes())

@@ -55,8 +55,9 @@ def test_names_as_vip_writes_them_give_their_times(times_ms: list[int]) -> None:
     assert in_time_order(paths[::-1], [None] * len(paths)).times_ms == tuple(ordered)
 
 
-def test_times_in_names_that_go_back_are_none() -> None:
-    timed = in_time_order(names("0001_00h00m09.000s.jpg", "0002_00h00m03.000s.jpg"), [None, None])
+@pytest.mark.parametrize("later", ["0002_00h00m03.000s", "0002_00h00m09.000s", "0002", "0002_00h00m10.000s_copy"])
+def test_times_in_names_that_go_back_stand_still_or_are_missing_are_none(later: str) -> None:
+    timed = in_time_order(names("0001_00h00m09.000s.jpg", f"{later}.jpg"), [None, None])
     assert timed.times_ms == (0, 1000)
 
 

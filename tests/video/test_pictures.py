@@ -95,7 +95,8 @@ def test_the_hash_is_that_of_the_pictures_in_their_order(frames: Path) -> None:
 def test_a_part_of_them(frames: Path) -> None:
     with opened(frames, start_s=2.5, end_s=5) as video:
         assert video.index.shown_pts.tolist() == [3000, 4000, 5000]
-        assert video.info().start_time_s == 3
+        info = video.info()
+    assert (info.start_time_s, info.end_time_s, info.frames, info.width_px) == (3, 5, 3, 112)
     with pytest.raises(InputError, match=r"has no frame between 0:20\.00 and 0:30\.00: it goes from 0:00\.00 to 0:11\.00"):
         opened(frames, start_s=20, end_s=30)
 

@@ -8,6 +8,7 @@ from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
 
+import av.error
 import numpy as np
 import pytest
 
@@ -73,6 +74,23 @@ def test_a_best_frame_is_decoded_once_for_all_twins(video: Video, monkeypatch: p
     assert number_in(frame.image) == 12
 
 
+def test_the_frames_beside_a_best_one_are_kept_as_well_while_there_is_room(video: Video, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamps = video.index.shown_pts.tolist()
+    list(video.best_frames([stamps[12:15]], lambda _: 0.0, longest_side_px=80))
+    given = decoded(video, monkeypatch)
+    assert [number_in(frame.image) for frame in video.frames(stamps[12:15])] == [12, 13, 14]
+    assert given == []
+    assert [number_in(frame.image) for frame in video.frames(stamps[11:15])] == [11, 12, 13, 14]
+    assert given
+
+
+@pytest.mark.parametrize("asked", [[0, 9], [10, 15, 19], [0, 10, 20, 39]])
+def test_a_sync_frame_that_is_asked_for_is_the_one_nearby(video: Video, asked: list[int]) -> None:
+    found = [number_in(frame.image) for frame in video.frames_near(video.index.shown_pts[asked].tolist())]
+    assert found[0] == asked[0]
+    assert len(found) == len(asked)
+
+
 def test_packets_that_were_kept_are_not_read_again_by_a_twin(video: Video) -> None:
     with video.reopen() as twin:
         before = twin._file.tell()
@@ -89,6 +107,31 @@ def test_of_frames_that_are_rated_alike_the_first_is_the_best(video: Video, rati
     left = iter(ratings * 2)
     found = [frame.pts for frame in video.best_frames(windows, lambda _: next(left), longest_side_px=80)]
     assert found == ([] if chosen is None else [window[chosen] for window in windows])
+
+
+@pytest.mark.parametrize("error", [MemoryError(), av.error.InvalidDataError(1, "damaged")])
+def test_a_frame_that_cannot_be_rated_is_passed_over_and_counted(video: Video, error: Exception) -> None:
+    stamps = video.index.shown_pts.tolist()
+    left = iter([1.0, error, 2.0, error, error])
+
+    def rate(_: object) -> float:
+        if isinstance(rating := next(left), Exception):
+            raise rating
+        return rating
+
+    assert [frame.pts for frame in video.best_frames([stamps[5:8], stamps[20:22]], rate, longest_side_px=80)] == [stamps[7]]
+    assert video.losses == ["3 damaged frames were passed over."]
+
+
+def test_a_reader_closes_each_file_that_it_opened_and_no_other(video: Video) -> None:
+    first = video._file
+    video._rewind()
+    assert first.closed
+    with video.reopen() as twin:
+        twin._rewind()
+        assert not twin._file.closed
+    assert twin._file.closed
+    assert not video._file.closed
 
 
 def test_each_frame_on_the_way_is_glanced_at_small_with_its_rating(video: Video) -> None:
@@ -135,6 +178,16 @@ def test_a_length_is_that_of_the_stream_or_else_of_the_file(
     header = Video.header.fget(found)  # type: ignore[attr-defined]
     assert header.duration_s == seconds
     assert (header.frames, header.rate, header.reorders, header.formats) == (7, 30, True, {"mov", "mp4"})
+
+
+def test_a_header_that_states_neither_rate_nor_clock_has_usual_ones() -> None:
+    found = SimpleNamespace(
+        _stream=SimpleNamespace(duration=None, time_base=None, frames=0, average_rate=None),
+        _container=SimpleNamespace(duration=None, format=SimpleNamespace(name="h264")),
+        _decoder=SimpleNamespace(has_b_frames=False),
+    )
+    header = Video.header.fget(found)  # type: ignore[attr-defined]
+    assert (header.rate, header.time_base, header.duration_s) == (25, Fraction(1, 90_000), None)
 
 
 @pytest.mark.parametrize(

@@ -83,10 +83,11 @@ def test_the_default_stream_is_heard_or_else_the_first(tmp_path: Path, streams: 
     assert level == pytest.approx(3000 * (int(language[1]) + 1) / 32768, abs=0.002)
 
 
-def test_the_end_is_that_of_the_file(tmp_path: Path) -> None:
-    found = sound_stream(FileSource(write(tmp_path / "a.mkv")))
+@pytest.mark.parametrize(("suffix", "begin_s", "end_s"), [("mkv", 0.0, 3.0), ("mov", 0.0, 3.0), ("mov", 2.0, 5.0)])
+def test_the_end_is_that_of_the_file(tmp_path: Path, suffix: str, begin_s: float, end_s: float) -> None:
+    found = sound_stream(FileSource(write(tmp_path / f"a.{suffix}", begin_s=begin_s)))
     assert found
-    assert found.end_s == pytest.approx(3.0, abs=0.05)
+    assert found.end_s == pytest.approx(end_s, abs=0.05)
 
 
 @pytest.mark.parametrize(("damaged", "is_read"), [("x" * 5, True), ("xx." * 4, True), ("x" * 6, False)])

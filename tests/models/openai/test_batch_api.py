@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager, nullcontext
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, cast
 from urllib.parse import parse_qs, urlsplit
 
 import openai
@@ -300,6 +300,39 @@ def test_a_row_without_a_status_may_be_asked_again() -> None:
     assert isinstance(found[1], BusyError)
 
 
+SLOW = {"message": "slow down"}
+
+
+@pytest.mark.parametrize(
+    ("body", "quoted"),
+    [({"error": SLOW}, True), (SLOW, True), ({"error": "slow down"}, True), ("slow down", True), ({"error": None}, False), (None, False)],
+)
+@pytest.mark.parametrize(("status", "error"), [(429, BusyError), (503, BusyError), (404, EngineError), (400, RejectedError)])
+def test_an_error_of_a_row_is_quoted_however_the_server_wraps_it(body: object, quoted: bool, status: int, error: type[VipError]) -> None:
+    server = ServerIdentity("http://box/v1", "m", None, 60)
+    batches = OpenAIBatches(cast(Any, None), server, cast(Any, None), cast(Any, None))
+    found = batches._parse_row(json.dumps({"custom_id": "tkey", "response": {"status_code": status, "body": body}}).encode())
+    assert found is not None
+    assert (found[0], type(found[1])) == ("key", error)
+    assert ("slow down" in str(found[1])) == quoted
+
+
+def test_a_key_that_the_server_echoes_is_nowhere_in_what_is_said_of_a_batch() -> None:
+    said = {"message": f"no such key: {KEY}, and no such tongue"}
+
+    async def work(batches: OpenAIBatches) -> tuple[BatchState, tuple[str, Reply | VipError] | None]:
+        return await batches.state("batch_1"), batches._parse_row(json.dumps({"custom_id": "tkey", "error": said}).encode())
+
+    answer = {"id": "batch_1", "status": "failed", "errors": {"data": [said]}}
+    with HostileServer(http(json.dumps(answer).encode())) as server:
+        state, row = with_batches(server, work)
+    assert row is not None
+    for text in (str(state.error), str(row[1])):
+        assert "no such key" in text
+        assert "no such tongue" in text
+        assert KEY not in text
+
+
 # ---------------------------------------------------------------- jobs
 
 
@@ -352,6 +385,17 @@ def test_a_job_is_looked_for_page_by_page_up_to_those_that_are_too_old(
     with HostileServer(page) as server:
         assert with_batches(server, lambda batches: batches.find(tag)) == found
         assert [after(request) for request in server.requests] == asked_after
+
+
+@pytest.mark.parametrize(
+    ("pages", "requests"), [(["batch_1"], 2), (["batch_1", "batch_2"], 3), (["batch_1", "batch_2", "batch_3", "batch_4"], 4)]
+)
+def test_a_list_of_jobs_that_does_not_end_is_not_read_for_ever(pages: list[str], requests: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(batch_api, "MOST_PAGES", 4)
+    left = iter(pages + pages[-1:] * 9)
+    with HostileServer(lambda request: http(json.dumps({"data": [{"id": next(left)}], "has_more": True}).encode())) as server:
+        assert with_batches(server, lambda batches: batches.find("tag")) is None
+        assert len(server.requests) == requests
 
 
 def test_looking_for_a_job_has_the_time_of_several_pages_and_each_page_that_of_one(monkeypatch: pytest.MonkeyPatch) -> None:

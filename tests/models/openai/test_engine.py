@@ -777,6 +777,9 @@ def test_a_key_that_the_server_echoes_is_nowhere_in_its_answer() -> None:
     said = {"choices": [{"message": {"content": "a hunter22"}, "finish_reason": "stop"}], "model": "tiny hunter22\n"}
     reply = engine.parse_reply(said, PLAIN)
     assert (reply.text, reply.model) == ("a [redacted]", "tiny [redacted]")
+    with pytest.raises(ReplyError, match=r'refused to answer: "not for \[redacted\]"') as raised:
+        engine.parse_reply({"choices": [{"message": {"refusal": "not for hunter22"}}]}, PLAIN)
+    assert raised.value.kind == "refusal"
 
 
 def test_user_name_and_password_of_the_address_are_nowhere() -> None:

@@ -210,3 +210,9 @@ def test_a_key_that_is_not_accepted_is_named_by_where_it_comes_from() -> None:
 )
 def test_a_model_that_is_missing_is_answered_with_those_like_it_or_the_first(models: tuple[str, ...], words: str) -> None:
     assert words in str(translate(of_status(404), HOME, models=models))
+
+
+def test_a_key_in_the_names_of_models_is_not_shown() -> None:
+    said = str(translate(of_status(404), OFFICIAL, models=("gpt-of-the-user", "gpt-sk-of-the-user")))
+    assert "gpt-of-the-user" in said
+    assert "sk-of-the-user" not in said
