@@ -74,8 +74,9 @@ MOST_ARRAYS_BYTES = 2 * 2**30
 MOST_PICTURE_BYTES = 512 * 2**20
 DECODED = f"decoded{PARTIAL_SUFFIX}"  # a folder that exists while a run is made
 
-HAVE_TEXTS = frozenset({"detections", "famous", "lines", "text", "words", "context", "value"})  # rows with one of these are about pictures
-NAMES = frozenset({"id", "video_id", "keyframe_id", "image_path", "sample_id", "video", "videos", "clip", "picture", "vr"})
+_TEXT_FIELDS = frozenset({"detections", "famous", "lines", "text", "words", "context", "value"})
+"""Rows with one of these say something of a picture."""
+_NAME_FIELDS = frozenset({"id", "video_id", "keyframe_id", "image_path", "sample_id", "video", "videos", "clip", "picture", "vr"})
 """Fields of such rows that are named after files: they need not be UTF-8, as texts must."""
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 PICTURE_NAME = re.compile(r"\d{4,}_\d{2,}h\d{2}m\d{2}\.\d{3}s\.(jpg|png|webp)")
@@ -412,7 +413,7 @@ def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
             raise
     try:
         value = json.loads(text)  # Python reads file names that are not valid UTF-8, see _dumps
-        if HAVE_TEXTS & kind.model_fields.keys() and _has_half(value):
+        if _TEXT_FIELDS & kind.model_fields.keys() and _has_half(value):
             raise ValueError("half a pair of surrogates")
         return kind.model_validate(value)
     except RecursionError:
@@ -422,7 +423,7 @@ def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
 def _has_half(value: Any) -> bool:
     """Return whether a text of a row, wherever it stands, has half a pair of surrogates."""
     if isinstance(value, dict):
-        return any(_has_half(name) or (name not in NAMES and _has_half(one)) for name, one in value.items())
+        return any(_has_half(name) or (name not in _NAME_FIELDS and _has_half(one)) for name, one in value.items())
     if isinstance(value, list):
         return any(map(_has_half, value))
     return isinstance(value, str) and _SURROGATE.search(value) is not None

@@ -174,6 +174,7 @@ def test_what_breaks_off_is_asked_for_three_times_where_the_server_has_answered(
         (["HTTP://other/b.mp4"], "HTTP://other/b.mp4"),
         (["/new/b.mp4", "c.mp4"], "https://me:secret@host/new/c.mp4"),
         (["https://other/x/", "y/", "?k=1"], "https://other/x/y/?k=1"),
+        (["b.mp4"] * vip.video.http.MOST_REDIRECTS, "https://me:secret@host/films/b.mp4"),
     ],
 )
 def test_a_redirect_leads_from_where_it_stands_and_holds_for_later_requests(locations: list[str], target: str) -> None:

@@ -96,7 +96,7 @@ class Connection:
 
     def _follow_redirects(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         """Return the answer at the end of the redirects."""
-        for _ in range(MOST_REDIRECTS):
+        for _ in range(1 + MOST_REDIRECTS):
             response = self._send_request(headers)
             if response.status not in MOVED:
                 return response
