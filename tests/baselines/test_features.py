@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import h5py
@@ -66,11 +67,15 @@ def test_videos_without_features_are_counted(tmp_path: Path) -> None:
 def test_bad_files_are_named_in_one_sentence(tmp_path: Path) -> None:
     good = write_features(tmp_path / "good.h5", FEATS, ["a", "b", "c"])
     (tmp_path / "text.h5").write_text("no HDF5")
+    (tmp_path / "folder.h5").mkdir()
+    os.mkfifo(tmp_path / "pipe.h5")
     (tmp_path / "cut.h5").write_bytes(good.read_bytes()[:-200])
     with h5py.File(tmp_path / "empty.h5", "w") as file:
         file["ids"] = [1]
     expected = {
         "missing.h5": "does not exist",
+        "folder.h5": "is no file",
+        "pipe.h5": "is no file",
         "text.h5": "is no HDF5 file",
         "cut.h5": "cut off",
         "empty.h5": "has no data set feat",

@@ -7,13 +7,15 @@ import base64
 import inspect
 import re
 import socket
+import ssl
 import traceback
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from email.utils import format_datetime
 from pathlib import Path
-from threading import Event
+from threading import Event, Thread
 from typing import Any
 
 import openai
@@ -413,6 +415,44 @@ def test_a_server_that_is_not_there_is_named() -> None:
         with pytest.raises(BusyError, match=rf"{url} cannot be reached.*Is the server running there") as caught:
             ask(OpenAIEngine("tiny-vlm", base_url=url), PLAIN)
     assert caught.value.kind == "connection"
+
+
+def test_a_server_whose_certificate_has_expired_gets_no_request(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        tls.load_cert_chain(expired_certificate(tmp_path / "server.pem"))
+        got: list[bytes] = []
+
+        def serve() -> None:
+            with suppress(ssl.SSLError):
+                got.append(tls.wrap_socket(listening.accept()[0], server_side=True).recv(1))
+
+        key_file = tmp_path / "key"
+        key_file.write_text(KEY)
+        key_file.chmod(0o600)
+        server = Thread(target=serve, daemon=True)
+        server.start()
+        address = f"https://127.0.0.1:{listening.getsockname()[1]}/v1"
+        with pytest.raises(EngineError, match=f"^The certificate of {address} is not valid .*Renew it") as caught:
+            ask(OpenAIEngine("tiny-vlm", base_url=address, key_file=key_file), PLAIN)
+        server.join()
+    assert type(caught.value) is EngineError
+    assert got in ([], [b""])
+
+
+def expired_certificate(path: Path) -> Path:
+    """A key and a certificate of 127.0.0.1 that was good for a day."""
+    x509 = pytest.importorskip("cryptography.x509")
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import ec
+
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "127.0.0.1")])
+    begin = datetime(2024, 1, 1)
+    certificate = x509.CertificateBuilder(name, name, key.public_key(), 1, begin, begin + timedelta(days=1)).sign(key, hashes.SHA256())
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    path.write_bytes(key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain) + certificate.public_bytes(pem))
+    return path
 
 
 def test_a_server_that_is_gone_for_a_moment_answers_again() -> None:

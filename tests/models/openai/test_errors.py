@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 from typing import Any
 
 import openai
@@ -109,6 +110,18 @@ def test_what_vip_itself_raised_within_the_library_stays_as_it_is(own: EngineErr
 def test_where_openai_itself_is_not_reached_the_network_is_to_be_checked() -> None:
     found = str(translate(not_sent(HTTP.ConnectError("refused")), OFFICIAL))
     assert found.endswith("cannot be reached (refused). Check the network, or use --engine offline.")
+
+
+@pytest.mark.parametrize("is_cause", [True, False])
+def test_a_certificate_that_is_not_valid_is_not_tried_again(is_cause: bool) -> None:
+    """The HTTP library and the one below it each wrap what the TLS library raised."""
+    refused = ssl.SSLCertVerificationError("long text")
+    refused.verify_message = "certificate has expired"
+    below = HTTP.ConnectError("long text")
+    setattr(below, "__cause__" if is_cause else "__context__", refused)
+    found = translate(not_sent(below), HOME)
+    assert type(found) is EngineError
+    assert str(found).startswith("The certificate of http://box:8000/v1 is not valid (certificate has expired). Renew it")
 
 
 @pytest.mark.parametrize("address", ["http://box", "https://box:1/v1", "http://ann:pw@[::1]:65535/v1?key=k", "  http://box/v1\n"])

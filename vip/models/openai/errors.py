@@ -12,6 +12,7 @@ import base64
 import difflib
 import os
 import re
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -278,13 +279,25 @@ def _timeout_error(exc: Exception, server: ServerIdentity) -> EngineError:
     return _busy_error(message, exc, "timeout")
 
 
-def _connection_error(exc: Exception, server: ServerIdentity) -> BusyError:
+def _connection_error(exc: Exception, server: ServerIdentity) -> EngineError:
     cause = exc.__cause__
+    if certificate := _certificate_error(exc):
+        why = server.redact(certificate.verify_message)
+        return EngineError(
+            f"The certificate of {server.address} is not valid ({why}). Renew it, or name the file of its authority in SSL_CERT_FILE."
+        )
     why = f" ({server.redact(str(cause))})" if cause and str(cause) else ""
     if cause is not None and type(cause).__name__ not in NOT_CONNECTED:
         return _busy_error(f"{server.address} hung up before its answer was whole{why}. Is the server well?", exc, "dropped")
     advice = f"Check the network, or use {option('engine', 'offline')}." if server.official else "Is the server running there?"
     return _busy_error(f"{server.address} cannot be reached{why}. {advice}", exc, "connection")
+
+
+def _certificate_error(exc: BaseException | None) -> ssl.SSLCertVerificationError | None:
+    """Return what the certificate of the server was refused for, which no other try mends; None if that is not why."""
+    while exc is not None and not isinstance(exc, ssl.SSLCertVerificationError):
+        exc = exc.__cause__ or exc.__context__
+    return exc
 
 
 def _no_openai_reply_error(exc: Exception, server: ServerIdentity) -> BusyError:
