@@ -69,6 +69,15 @@ def test_a_key_that_occurs_again_has_room_for_its_number(tmp_path: Path, length:
     assert [one.keyframe.id for one in found[1].frames] == [f"{other}:{number:04d}" for number in range(1, len(found[1].frames) + 1)]
 
 
+def test_what_is_named_twice_is_exported_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in "ab":
+        make_run(Path("runs", f"{name}.vip"))
+    data_set(Path("corpus"), "one")
+    given = ["corpus", "runs/b.vip", "runs", "runs", "runs/a.vip/", "corpus/", str(tmp_path / "corpus"), f"file://{tmp_path / 'runs'}"]
+    assert [source.address for source in sources_of(given)] == ["corpus", "runs/b.vip", "runs/a.vip"]
+
+
 def test_a_folder_of_runs_stands_for_its_runs(tmp_path: Path) -> None:
     for name in "ab":
         make_run(tmp_path / "runs" / f"{name}.vip")

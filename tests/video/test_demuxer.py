@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import islice
 from threading import Event
@@ -148,3 +149,19 @@ def test_a_place_that_a_container_cannot_go_to_is_read_from_where_it_stands() ->
     file._stream, file._next = SimpleNamespace(), 7  # type: ignore[assignment]
     file.seek_to(400)
     assert [one.pts for one in file.packets()] == [0]
+
+
+@pytest.mark.parametrize("place", [0, 1, 5])
+def test_where_only_some_packets_are_known_one_alone_is_read(place: int) -> None:
+    sought: list[int] = []
+
+    class File(OpenFile):
+        def _demux(self) -> Any:
+            yield from (packet(sought[-1] + number) for number in range(9))
+
+    file = File()
+    file.index, file._next = replace(index_of(), is_sparse=True), 0
+    file._cached = {}  # type: ignore[assignment]
+    file._container = SimpleNamespace(seek=lambda stamp, stream: sought.append(stamp))  # type: ignore[assignment]
+    file._stream = SimpleNamespace()  # type: ignore[assignment]
+    assert [one.pts for one in file._read(place, place)] == sought == [40 * place]

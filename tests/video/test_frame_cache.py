@@ -61,3 +61,19 @@ def test_where_there_is_no_room_for_one_nothing_is_kept(room: int) -> None:
     cache = FrameCache(room)
     cache.keep(0, WIDE, preferred=True)
     assert held(cache) == []
+
+
+def test_a_cache_that_is_emptied_has_all_its_room_and_forgets_which_were_preferred() -> None:
+    cache = FrameCache(2 * ONE_BYTES)
+    for pts in (0, 1):
+        cache.keep(pts, WIDE)
+    cache.clear()
+    assert (len(cache), list(cache), cache.get(0)) == (0, [], None)
+    for pts in (1, 2, 3):
+        cache.keep(pts, WIDE, preferred=True)
+    assert held(cache) == [1, 2]
+    cache.clear()
+    for pts in (1, 2):
+        cache.keep(pts, WIDE)
+    cache.keep(3, WIDE, preferred=True)
+    assert held(cache) == [1, 3]

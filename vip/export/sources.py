@@ -37,22 +37,22 @@ Revise = Callable[[ExportSource, VideoSample], VideoSample]
 
 
 def sources_of(given: Sequence[str]) -> list[ExportSource]:
-    """Return the data sets and runs; a folder of run folders is replaced by them.
+    """Return the data sets and runs, each once; a folder of run folders is replaced by them.
 
     Raises:
         InputError: one is neither, or is not finished.
     """
-    found: list[ExportSource] = []
-    for address in dict.fromkeys(given):
+    found: dict[str, ExportSource] = {}
+    for address in given:
+        path = storage.local_path(address)
         if has_shards(address):
-            found.append(ExportSource(address))
-        elif path := storage.local_path(address):
-            found += [
-                ExportSource(str(folder), Run(load_run(folder).folder)) for folder in runs_in([path])
-            ]  # checked, and read again later
+            found.setdefault(str(path.absolute()) if path else address.rstrip("/"), ExportSource(address))
+        elif path:
+            for folder in (load_run(folder).folder for folder in runs_in([path])):  # checked, and read again later
+                found.setdefault(str(folder.absolute()), ExportSource(str(folder), Run(folder)))
         else:
             raise InputError(f"{without_secrets(address)} holds no shards. Give the folder that `vip batch -o` wrote.")
-    return found
+    return list(found.values())
 
 
 def read_sources(

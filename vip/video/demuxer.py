@@ -148,6 +148,7 @@ class OpenFile:
             return None
         if self.index.is_sparse:
             self.seek_to(int(self.index.pts[position]))
+            self._next = position + 1  # what lies between two rows is not wanted
             return next(self._packets, None)
         linear = not LINEAR_CONTAINERS.isdisjoint(self._container.format.name.split(","))
         if 0 <= position - self._next <= (READ_ON_PACKETS if linear else 0) and (packet := self._search(position, READ_ON_PACKETS)):

@@ -157,6 +157,17 @@ def test_what_a_killed_pool_held_is_deleted_and_free(tmp_path: Path) -> None:
     assert [path.name for path in tmp_path.iterdir()] == [LEDGER]
 
 
+def test_a_pool_begins_with_nothing_of_a_killed_one_of_its_name(tmp_path: Path) -> None:
+    killed = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert DiskAllowance(killed.budget, "one")._try_to_hold(900, 1)
+    assert not DiskAllowance(killed.budget, "two")._try_to_hold(900, 2)
+    killed._lock.close()
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    assert held(tmp_path) == 0
+    assert DiskAllowance(pool.budget, "three")._try_to_hold(BUDGET, 3), "nobody waits before it"
+    pool.close()
+
+
 def test_a_folder_of_the_machine_is_one_for_all_pools_of_a_batch_and_for_this_user_alone(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
