@@ -156,6 +156,19 @@ def test_a_context_makes_questions_longer(tmp_path: Path) -> None:
     assert none + 10 * 3 * 80 < three < none + 10 * 3 * 120
 
 
+@pytest.mark.parametrize("name", ["words", "text", "speech"])
+@pytest.mark.parametrize(("config", "times"), [({}, 1), ({"recipe": "paper"}, 1), ({"schema": "rich"}, 2)])
+def test_what_was_read_and_said_makes_the_questions_longer_that_hold_it(
+    config: dict[str, Any], times: int, name: str, tmp_path: Path
+) -> None:
+    said = "word " * 200
+    without = sample(tmp_path, 1)
+    having = [without[0]._replace(**{name: (said,) if name == "text" else said})]
+    times = 1 if name != "text" else times
+    few, many = (estimate(priced(**config), given, 10).tokens_in for given in (without, having))
+    assert few + 10 * times * 200 < many < few + 10 * times * 340
+
+
 def test_where_nothing_is_left_nothing_is_expected(tmp_path: Path) -> None:
     found = estimate(priced(), [], 0)
     assert (found.keyframes, found.requests, found.tokens_in, found.tokens_out, found.usd) == (0, 0, 0, 0, 0.0)

@@ -203,6 +203,20 @@ def test_what_an_engine_cannot_do_is_refused(mine: dict[str, Any], settings: dic
         made(engine="mine:a", mine=mine, **settings)
 
 
+@pytest.mark.parametrize(
+    ("mine", "words"),
+    [
+        ({"captions_only": True}, "mine:a writes captions only"),
+        ({"languages": ("English", "French")}, "mine:a writes English and French only"),
+    ],
+)
+def test_what_the_engine_that_reads_cannot_do_is_refused_too(mine: dict[str, Any], words: str, made: Maker) -> None:
+    engines = {"describe_engine": "fake", "structure_engine": "mine:a"}
+    with pytest.raises(BackendError, match=words):
+        made(**engines, mine=mine, recipe="paper", language="German")
+    assert made(**engines, mine={"sees": False}, recipe="paper").describer.structuring_client.engine.name == "mine:a"
+
+
 def test_what_an_engine_can_do_is_not_refused(made: Maker) -> None:
     french = made(engine="mine:a", mine={"languages": ("English", "French")}, language="French").describer
     assert (french.describing_client.engine.name, french.config.language) == ("mine:a", "French")

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.api_server import ApiServer
-from tests.cli.terminal import SECRET, vip
+from tests.cli.terminal import SECRET, RefusingServer, vip
 from tests.clips import clip, picture
 from vip.dataset.shards import read_samples, read_shards
 
@@ -40,6 +40,14 @@ def test_what_failed_is_code_8_and_one_sentence(tmp_path: Path) -> None:
     assert done.sentence.startswith("1 row failed; corpus/failures.jsonl says why.")
     (row,) = [json.loads(line) for line in (tmp_path / "corpus" / "failures.jsonl").read_text().splitlines()]
     assert (row["item"], row["kind"], row["where"]) == ("nowhere.mp4", "missing", "list.txt, line 4")
+
+
+def test_a_keyframe_that_could_not_be_described_is_code_8_too(tmp_path: Path) -> None:
+    clip(tmp_path / "video0.mp4", range(4))
+    with RefusingServer() as server:
+        done = vip(tmp_path, "batch", "video0.mp4", *QUICK, "--caption", "--engine", "openai:x", "--base-url", server.base_url)
+    assert done.code == 8, done.err
+    assert done.sentence == "1 keyframe failed; corpus/failures.jsonl says why. Try them again with --retry-failed."
 
 
 def test_json_is_one_object(tmp_path: Path) -> None:

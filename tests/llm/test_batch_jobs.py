@@ -600,7 +600,7 @@ def test_what_was_rejected_is_handed_in_under_another_tag(clock: Clockwork, tmp_
     assert len(api.tags) == 3
     assert collected.times == ["a", "b"]
     assert api.discarded == ["batch_2", "batch_1", "batch_3"]
-    assert [job.status for job in status(tmp_path)] == ["collected", "collected"]
+    assert [(job.status, job.error) for job in status(tmp_path)] == [("collected", None)] * 2, "why it was rejected holds no longer"
 
 
 def test_a_rejected_job_stays_known_until_that_is_written_down(clock: Clockwork, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

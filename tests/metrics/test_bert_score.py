@@ -77,6 +77,14 @@ def test_a_folder_that_is_called_as_the_model_has_its_layer_and_its_baseline(tmp
     assert "|layers:9|rescale:en|" in metric.signature
 
 
+def test_with_another_encoder_the_device_and_the_scale_stay_and_what_belongs_to_the_first_one_goes(encoder: Path, baseline: Path) -> None:
+    first = BertScore(layers=2, rescale=False, baseline=baseline, device="cpu")
+    other = first.with_encoder(str(encoder))
+    assert (other.encoder.folder, other.device, other.rescale) == (encoder, "cpu", False)
+    assert (other.layers, other.baseline) == (None, None)
+    assert BertScore().with_encoder(str(encoder)).rescale
+
+
 def test_an_empty_text_scores_0_and_a_missing_answer_counts_as_0(encoder: Path, baseline: Path, capfd: pytest.CaptureFixture[str]) -> None:
     pairs = [Pair(" ", "a dog"), Pair("a dog", ""), Pair("a dog", "a dog"), Pair(None, "a dog", "refused")]
     result = BertScore(str(encoder), layers=2, baseline=baseline, device="cpu").score(pairs)

@@ -54,6 +54,11 @@ def test_a_device_that_is_not_there_is_said(encoder: Path) -> None:
         SentenceBert(str(encoder), device="tpu").score([Pair("a", "a")])
 
 
+def test_with_another_encoder_the_device_stays(encoder: Path) -> None:
+    other = SentenceBert(device="cuda:1").with_encoder(str(encoder))
+    assert (other.encoder.folder, other.device) == (encoder, "cuda:1")
+
+
 def test_an_encoder_that_is_nowhere_is_said() -> None:
     said = (
         "The encoder sentence-transformers/all-MiniLM-L6-v2 of the metric sentence-bert is not in the local cache and cannot be downloaded"

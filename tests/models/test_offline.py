@@ -167,6 +167,18 @@ def test_the_face_of_a_person_is_not_a_second_thing() -> None:
     assert "a face" not in text
 
 
+def test_two_faces_in_the_boxes_of_two_people_belong_to_one_each() -> None:
+    people = ("person", 0.9, (0.1, 0.1, 0.6, 1.0)), ("person", 0.9, (0.3, 0.1, 0.9, 1.0))
+    faces = ("face", 0.9, (0.35, 0.2, 0.4, 0.3)), ("face", 0.9, (0.5, 0.2, 0.55, 0.3))  # in both boxes
+    assert "with their faces in view" in caption(found(*people, *faces))
+    assert "one of them with the face in view" in caption(found(*people, faces[0]))
+
+
+def test_of_two_faces_in_the_box_of_one_person_one_is_of_somebody_else() -> None:
+    facts = found(("person", 0.9, CENTRE), ("face", 0.9, (0.4, 0.25, 0.45, 0.35)), ("face", 0.9, (0.55, 0.25, 0.6, 0.35)))
+    assert famous(facts).objects == ("person", "face")
+
+
 def test_a_face_beside_a_person_is_a_second_thing() -> None:
     facts = found(("person", 0.9, LEFT), ("face", 0.9, (0.8, 0.1, 0.9, 0.2)))
     assert "a face at the upper right" in caption(facts)

@@ -270,6 +270,16 @@ def test_new_captions_and_corrections_of_people_are_found(tmp_path: Path) -> Non
     assert not find_moments("fox", [run]).moments
 
 
+def test_corrections_of_people_in_a_data_set_are_found(tmp_path: Path) -> None:
+    corpus = data_set(tmp_path / "corpus", describe(run_folder(tmp_path / "a.vip", 2), "a dog", "a cat"))
+    (before,) = find_moments("dog", [corpus]).moments
+    change = NewAction(uid="u", reviewer="Ann", item=before.keyframe_id, field="dense_caption", before="a dog", after="a wolf")
+    with ReviewLog(corpus / LOG) as log:
+        log.append([change])
+    assert [one.keyframe_id for one in find_moments("wolf", [corpus]).moments] == [before.keyframe_id]
+    assert not find_moments("dog", [corpus]).moments
+
+
 def test_vectors_of_runs_that_are_gone_are_not_found(scenes: Path, tmp_path: Path) -> None:
     query = SearchQuery(like=picture(tmp_path / "q.png", 8))
     assert find_moments(query, [scenes]).moments[0].keyframe_id == "high:0002"

@@ -51,6 +51,12 @@ def test_without_an_index_the_best_rows_are_found_exactly(tmp_path: Path) -> Non
     assert np.allclose(found.cosines, np.sort(exact)[::-1][:5], atol=1e-6)
 
 
+@pytest.mark.parametrize("dim", [8, 17, 512])
+def test_ties_go_by_their_place(dim: int, tmp_path: Path) -> None:
+    found = table_of(tmp_path / "t", np.repeat(rows(1, dim), 51, axis=0)).nearest(rows(1, dim)[0], 5, None, 0)
+    assert found.slots.tolist() == [0, 1, 2, 3, 4]
+
+
 def test_with_an_index_nearly_all_of_the_best_rows_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_table, "LEAST_TRAINED", 4000)
     monkeypatch.setattr(vector_table, "PARTITION_ROWS", 500)

@@ -45,8 +45,9 @@ def test_the_best_rows_are_those_of_a_search_in_all_whole_rows(
     assert np.allclose(exact[found.slots], found.cosines, atol=1e-6)
 
 
-def test_ties_go_by_their_place(tmp_path: Path) -> None:
-    found = stored(tmp_path / "v", np.repeat(rows(1, 8), 50, axis=0)).nearest(rows(1, 8)[0], 5)
+@pytest.mark.parametrize("dim", [8, 17, 512, 1544])
+def test_ties_go_by_their_place(dim: int, tmp_path: Path) -> None:
+    found = stored(tmp_path / "v", np.repeat(rows(1, dim), 50, axis=0)).nearest(rows(1, dim)[0], 5)
     assert found.slots.tolist() == [0, 1, 2, 3, 4]
 
 

@@ -45,7 +45,7 @@ class BertScore:
 
     def with_encoder(self, encoder: str) -> BertScore:
         """Return the metric with another encoder: a folder, or a repository of the hub."""
-        return BertScore(encoder, device=self.device)
+        return BertScore(encoder, rescale=self.rescale, device=self.device)
 
     @property
     def signature(self) -> str:

@@ -26,7 +26,7 @@ from vip.dataset import storage
 from vip.dataset.sanitize import without_secrets
 from vip.errors import BackendError, StoreError
 from vip.records import Vectors
-from vip.search.vectors import Column, Nearest, Slots, merged
+from vip.search.vectors import Column, Nearest, Slots, cosines_of, merged
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -169,7 +169,7 @@ def _best_rated(table: Any, rated: list[int], query: Column, count: int) -> Near
 def _best(found: pa.Table, query: Column, count: int) -> Nearest:
     slots = found["slot"].to_numpy()
     vectors = np.concatenate([np.empty(0, np.float32), *(chunk.flatten().to_numpy() for chunk in found["vector"].chunks)])
-    cosines = np.asarray(vectors.reshape(len(slots), len(query)) @ query, np.float32)
+    cosines = cosines_of(vectors.reshape(len(slots), len(query)), query)
     best = np.lexsort((slots, -cosines))[:count]
     return Nearest(slots[best], cosines[best], 0.0)
 

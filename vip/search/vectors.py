@@ -132,9 +132,14 @@ def _nearest(
     at_least = np.partition(cosines - lost, len(cosines) - count)[len(cosines) - count]
     maybe = np.flatnonzero(cosines + lost >= at_least)
     slots = maybe if places is None else places[maybe]
-    exact = np.asarray(whole[slots] @ query, np.float32)
+    exact = cosines_of(whole[slots], query)
     best = np.lexsort((slots, -exact))[:count]
     return Nearest(slots[best], exact[best], float(cosines.mean(dtype=np.float64)))
+
+
+def cosines_of(vectors: Vectors, query: Column) -> Column:
+    """Return the cosine of each row (N,); equal rows have equal ones, which BLAS does not promise: it takes several rows at a time."""
+    return np.asarray(np.einsum("ij,j->i", vectors, query), np.float32)
 
 
 def _rounded_cosines(rounded: npt.NDArray[np.int8], query: Column) -> Column:

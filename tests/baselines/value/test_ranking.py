@@ -63,3 +63,12 @@ def test_a_video_too_short_for_a_moment_is_found_as_a_whole() -> None:
     short = RetrievalScores(torch.ones(1, 1), torch.tensor([[[0.4, 0.6, 0.0]]]), torch.tensor([[[0.4, 0.6, 0.0]]]))
     ranked = rank_moments(short, RankingOptions(least_frames=2))[0]
     assert (ranked.videos, ranked.starts_s, ranked.ends_s, ranked.scores) == ((0,), (0.0,), (3.0,), (0.0,))
+
+
+@pytest.mark.parametrize("frames", [1, 2])
+def test_where_no_video_is_long_enough_the_longest_stretch_of_each_is_ranked(frames: int) -> None:
+    starts, ends = torch.tensor([[0.3, 0.7], [0.6, 0.4]])[:, :frames], torch.tensor([[0.5, 0.5], [0.2, 0.8]])[:, -frames:]
+    ranked = rank_moments(RetrievalScores(torch.ones(1, 2), starts[None], ends[None]), RankingOptions(least_frames=2))[0]
+    assert ranked.videos == (1, 0)
+    assert (ranked.starts_s, ranked.ends_s) == ((0.0, 0.0), (1.5 * frames, 1.5 * frames))
+    assert ranked.scores == pytest.approx((0.6 * 0.8, 0.3 * 0.5))
