@@ -15,7 +15,7 @@ import threading
 import time
 from base64 import b64decode
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from hashlib import sha256
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.api_server import ApiServer, Asked
-from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, run_folder
+from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, paper, run_folder
 from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
@@ -37,6 +37,8 @@ from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFa
 from vip.llm.batch_files import BatchJob
 from vip.llm.budget import Budget, Usage
 from vip.llm.cache import AnswerCache
+from vip.llm.client import EngineClient
+from vip.llm.outage import Outage
 from vip.pipeline import caption
 from vip.protocols import EmbedderCapabilities, Picture, Reply, Request, SilentObserver
 from vip.store import KeyframePicture, Run, load_run, runs_in
@@ -885,6 +887,75 @@ def test_who_has_no_key_makes_no_captioner(mine: dict[str, Any]) -> None:
     with pytest.raises(EngineError, match="No key is set"):
         RunCaptioner(CaptionSettings(**mine), SilentObserver(), Budget())
     assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"]
+
+
+# ---------------------------------------------------------------- two engines
+
+
+@pytest.fixture
+def second(mine: dict[str, Any]) -> dict[str, Any]:
+    """Settings with an engine of this process that sees, and `mine` that writes FAMOuS."""
+    Mine.about |= {"answer": paper}
+    return {**mine, "engine": "auto", "recipe": "paper", "describe_engine": "fake", "structure_engine": "mine:tiny-vlm"}
+
+
+@pytest.mark.parametrize(
+    ("known", "ceiling"),
+    [
+        (True, "at most 5 dollars, since no --max-usd is given."),
+        (False, "the price of mine:tiny-vlm is unknown, so no ceiling in dollars can be kept."),
+    ],
+)
+def test_the_ceiling_of_the_second_engine_is_told_where_the_first_costs_nothing(
+    known: bool, ceiling: str, second: dict[str, Any], tmp_path: Path
+) -> None:
+    notes = Notes()
+    caption(run_folder(tmp_path / "a.vip", 1), observer=notes, **{**second, "prices": second["prices"] if known else None})
+    assert notes.told[0].startswith("about 3 requests")
+    assert notes.told[0].endswith(f"; {ceiling}")
+
+
+def test_without_the_key_of_the_second_engine_the_first_is_not_asked_either(second: dict[str, Any], tmp_path: Path) -> None:
+    Mine.about |= {"has_no_key": True}
+    path = run_folder(tmp_path / "a.vip", 1)
+    with pytest.raises(EngineError, match="No key is set"):
+        caption(path, **second)
+    with pytest.raises(EngineError, match="No key is set"):
+        RunCaptioner(CaptionSettings(**second), SilentObserver(), Budget())
+    assert not AnswerCache(second["cache"]).count()
+
+
+def test_long_waits_of_each_engine_are_told(second: dict[str, Any], tmp_path: Path) -> None:
+    notes, settings = Notes(), CaptionSettings(**second)
+
+    def hold(clients: Sequence[EngineClient]) -> None:
+        for number, client in enumerate(clients):
+            client.limiter.hold(100.0 + number)
+
+    async def go() -> None:
+        captioner = RunCaptioner(settings, notes, Budget())
+        hold(captioner._session.describer.clients)
+        await captioner.close()
+
+    with open_job([run_folder(tmp_path / "a.vip", 1)], settings, notes, skip_picture_folder) as job:
+        hold(job.session.describer.clients)
+    asyncio.run(go())
+    assert notes.told == [f"The server asks to wait: nothing goes out for {seconds} s." for seconds in (100, 101)] * 2
+
+
+def test_each_engine_of_a_captioner_may_pause_and_is_closed(second: dict[str, Any]) -> None:
+    async def go() -> list[Outage | None]:
+        captioner = RunCaptioner(CaptionSettings(**second), SilentObserver(), Budget(), outages=OutagePolicy(7.0, lambda rest: None, True))
+        clients = captioner._session.describer.clients
+        await captioner.close()
+        assert all(client.circuit_breaker.answered for client in clients)
+        return [client.limiter.outage for client in clients]
+
+    first, other = asyncio.run(go())
+    assert first is not None
+    assert other is not None
+    assert first is not other
+    assert Mine.made[-1].closed
 
 
 # ---------------------------------------------------------------- how far batches are

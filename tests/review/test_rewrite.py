@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.api_server import ApiServer
 from tests.review.corpora import action, make_described, open_state
+from tests.search.scenes import Notes
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, UsageError
 from vip.protocols import SilentObserver
@@ -198,6 +200,16 @@ def test_an_answer_that_is_no_caption_is_a_failure(state: ReviewState, monkeypat
     (failure,) = run(state).failed
     assert "20,000 letters" in failure.reason
     assert state.value("k0", "dense_caption") == before
+
+
+def test_a_long_wait_is_told(state: ReviewState, tmp_path: Path) -> None:
+    correct(state, "k0")
+    notes = Notes()
+    with ApiServer() as server:
+        server.set(headers={"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "40s"})
+        settings = CaptionSettings(engine="openai:tiny-vlm", base_url=server.base_url, cache=tmp_path / "answers.sqlite")
+        rewrite_captions(state, settings, observer=notes)
+    assert "The server asks to wait: nothing goes out for 40 s." in notes.told
 
 
 def test_an_engine_that_cannot_be_asked_ends_it(state: ReviewState) -> None:

@@ -285,6 +285,22 @@ def test_what_one_question_used_is_said_and_what_an_earlier_one_did_is_not(run: 
     assert budget.usage.requests == 14
 
 
+class ExhaustedServer(ApiServer):
+    """Says with the last answer that nothing more is left for a while."""
+
+    def next_behaviour(self, asked: Asked) -> str:
+        if LAST in asked.text:
+            self.set(headers={"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "40s"})
+        return "ok"
+
+
+def test_a_long_wait_is_told(run: Path) -> None:
+    notes = Notes()
+    with ExhaustedServer() as server:
+        ask_moments(QUESTION, moments_of(run), settings(server), observer=notes)
+    assert "The server asks to wait: nothing goes out for 40 s." in notes.told
+
+
 def test_one_budget_serves_many_questions_and_a_note_on_the_frames_is_kept(tmp_path: Path) -> None:
     video = clip(tmp_path / "talk.mp4", range(2))
     budget = Budget()
