@@ -16,7 +16,7 @@ import time
 from base64 import b64decode
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, closing, nullcontext
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, ClassVar
@@ -922,7 +922,8 @@ def test_without_the_key_of_the_second_engine_the_first_is_not_asked_either(seco
         caption(path, **second)
     with pytest.raises(EngineError, match="No key is set"):
         RunCaptioner(CaptionSettings(**second), SilentObserver(), Budget())
-    assert not AnswerCache(second["cache"]).count()
+    with closing(AnswerCache(second["cache"])) as answers:
+        assert not answers.count()
 
 
 def test_long_waits_of_each_engine_are_told(second: dict[str, Any], tmp_path: Path) -> None:
