@@ -165,3 +165,70 @@ def test_where_only_some_packets_are_known_one_alone_is_read(place: int) -> None
     file._container = SimpleNamespace(seek=lambda stamp, stream: sought.append(stamp))  # type: ignore[assignment]
     file._stream = SimpleNamespace()  # type: ignore[assignment]
     assert [one.pts for one in file._read(place, place)] == sought == [40 * place]
+
+
+class Sought(OpenFile):
+    """Six packets; `lands`: the place where a seek to a time ends up, for those times that can be sought."""
+
+    def __init__(self, lands: dict[int, int], *, formats: str = "mov", shows_first: bool = False) -> None:
+        self.index = replace(index_of(), pts=index_of().pts + 80)
+        self.done: list[object] = []
+        self._sync, self._next, self._at = np.array([0, 2, 3, 4]), 0, 0
+        self._lands, self._shows_first = lands, shows_first
+        self._container: Any = SimpleNamespace(seek=self._go_to, format=SimpleNamespace(name=formats))
+        self._stream: Any = SimpleNamespace()
+        self._packets = self._demux()
+
+    def _go_to(self, stamp: int, stream: object) -> None:
+        self.done.append(stamp)
+        if stamp not in self._lands:
+            raise av.error.InvalidDataError(1, "Invalid data")
+        self._at = self._lands[stamp]
+
+    def _demux(self) -> Any:
+        return iter([packet(80 + 40 * place, 40 * place, 10 + place) for place in range(self._at, 6)])
+
+    def _rewind(self) -> None:
+        self.done.append("rewind")
+        self._at = self._next = 0
+        self._packets = self._demux()
+
+    def _prime(self) -> None:
+        self.done.append("prime")
+        if self._shows_first:
+            self._take_next()
+
+
+@pytest.mark.parametrize(
+    ("file", "position", "done"),
+    [
+        (Sought({240: 4}), 4, [240]),
+        (Sought({240: 2}), 4, [240]),
+        (Sought({160: 4}, formats="matroska,webm"), 4, [160]),
+        (Sought({240: 5, 200: 3}), 4, [240, 200]),
+        (Sought({240: 5, 200: 5, 160: 2}), 4, [240, 200, 160]),
+        (Sought({240: 5, 200: 5, 160: 5}), 4, [240, 200, 160, "rewind", "prime"]),
+        (Sought({240: 5, 200: 5, 160: 5}, shows_first=True), 4, [240, 200, 160, "rewind", "prime"]),
+        (Sought({}), 4, [240, "rewind", "prime"]),
+        (Sought({}, shows_first=True), 1, [120, "rewind", "prime"]),
+        (Sought({}, shows_first=True), 5, [280, "rewind", "prime"]),
+        (Sought({80: 3}), 0, []),
+        (Sought({}, formats="mpegts"), 4, []),
+    ],
+)
+def test_where_a_seek_leads_too_far_earlier_ones_are_tried_and_at_last_the_start(file: Sought, position: int, done: list[object]) -> None:
+    found = file._packet_at(position)
+    assert found is not None
+    assert (found.size, file._next, file.done) == (10 + position, position + 1, done)
+    following = file._take_next()
+    assert (following and following.size) == (None if position == 5 else 11 + position)
+
+
+def test_the_first_packet_is_read_without_being_shown_before() -> None:
+    file = Sought({})
+    assert [one and one.size for one in (file._packet_at(4), file._packet_at(0))] == [14, 10]
+    assert file.done == [240, "rewind", "prime", 80, "rewind"]
+
+
+def test_behind_the_last_packet_there_is_none() -> None:
+    assert Sought({})._packet_at(6) is None

@@ -13,7 +13,7 @@ import pytest
 
 import vip.video.http
 from vip.errors import InputError, NotInPartsError
-from vip.video.http import Connection, _request_target
+from vip.video.http import Connection, _read, _request_target
 
 ADDRESS = "https://me:secret@host/films/a.mp4?key=hidden"
 DATA = bytes(range(256)) * 40
@@ -265,3 +265,22 @@ def test_what_a_request_may_not_hold_is_written_as_hex(address: str, target: str
 def test_a_login_goes_to_the_server_that_it_was_given_for(led_to: str, is_sent: bool) -> None:
     login = Connection(ADDRESS, "a film")._login(urlsplit(led_to))
     assert login == ({"Authorization": "Basic bWU6c2VjcmV0"} if is_sent else {})
+
+
+@pytest.mark.parametrize(("later_bytes", "is_late"), [(1999, True), (2000, False)])
+def test_a_server_that_becomes_slow_is_given_up_too(later_bytes: int, is_late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    pieces = iter([(0, 5000), (21, 100), (40, later_bytes - 1), (42, 1), (43, 0)])
+    now_s = [0]
+
+    class Slow:
+        def read1(self, count: int) -> bytes:
+            now_s[0], size = next(pieces)
+            return bytes(size)
+
+    monkeypatch.setattr("vip.video.http.monotonic", lambda: now_s[0])
+    slow: Any = Slow()
+    if is_late:
+        with pytest.raises(TimeoutError):
+            _read(slow, 10**6)
+    else:
+        assert len(_read(slow, 10**6)) == 5100 + later_bytes

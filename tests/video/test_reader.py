@@ -212,3 +212,33 @@ def test_frames_that_are_shown_before_their_sync_frame_are_decoded_from_the_one_
         leading = [int(shown[np.searchsorted(shown, pts) - 1]) for pts in sync[1:]]
         assert [number_in(frame.image) for frame in opened.frames(leading)] == [int(np.searchsorted(shown, pts)) for pts in leading]
         assert all(opened.effort(before) > opened.effort(int(after)) for before, after in zip(leading, sync[1:], strict=True))
+
+
+@pytest.mark.parametrize(("damaged", "threaded"), [(None, 12), (0, 0), (4, 0), (7, 3), (11, 7)])
+@pytest.mark.parametrize("is_told", [True, False])
+def test_from_shortly_before_the_first_damage_on_frames_come_of_one_thread_that_skips_the_same(
+    damaged: int | None, threaded: int, is_told: bool
+) -> None:
+    begun: list[tuple[int, str]] = []
+
+    class Hurt(Video):
+        def __init__(self) -> None:
+            self._threads, self._hurt = 4, False
+            self._decoder: Any = SimpleNamespace(skip_frame="NONREF")
+
+        def _rewind(self) -> None:
+            self._hurt, self._decoder = False, SimpleNamespace(skip_frame="DEFAULT")
+
+    def decode() -> Iterator[Any]:
+        threads = video._threads
+        begun.append((threads, video._decoder.skip_frame))
+        for number in range(12):
+            is_bad = number == damaged and threads > 1
+            video._hurt |= is_bad and not is_told
+            yield SimpleNamespace(pts=number, is_corrupt=is_bad and is_told, threads=threads)
+
+    video = Hurt()
+    frames: list[Any] = list(video._decode_reliably(decode))
+    assert [frame.pts for frame in frames] == list(range(12))
+    assert [frame.threads for frame in frames] == [4] * threaded + [1] * (12 - threaded)
+    assert begun == [(4, "NONREF"), (1, "NONREF")][: 1 if damaged is None else 2]
