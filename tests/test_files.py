@@ -13,6 +13,7 @@ import zipfile
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import IO, Any
 
 import pytest
@@ -433,3 +434,17 @@ def test_a_folder_for_a_library_holds_files_alone(folder: Path, outside: Path) -
     (outside / "top").symlink_to(folder)
     with pytest.raises(OSError, match="it is a link"):
         files.check_tree(outside / "top")
+
+
+@pytest.mark.parametrize(("most_bytes", "is_read"), [(9, True), (8, False)])
+def test_a_file_that_grows_while_it_is_read_is_read_to_its_end_or_refused(
+    most_bytes: int, is_read: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "log").write_bytes(b"123456789")
+    with files.open_file(tmp_path / "log") as file:
+        monkeypatch.setattr("vip.files.os.fstat", lambda number: SimpleNamespace(st_size=3))
+        if is_read:
+            assert files._read_whole(file, most_bytes) == b"123456789"
+        else:
+            with pytest.raises(OSError, match="larger than 8 bytes"):
+                files._read_whole(file, most_bytes)

@@ -632,6 +632,15 @@ def test_a_journal_counts_before_what_was_described_earlier_and_is_read_again_on
     assert [row.keyframe_id for row in run.each_description()] == ["a:0001", "a:0000"], "as they lie"
 
 
+def test_descriptions_that_were_replaced_within_one_tick_of_the_clock_are_read_again(tmp_path: Path) -> None:
+    folder = run_folder(tmp_path / "a.vip", 1)
+    path, run = folder / "descriptions.jsonl", Run(folder)
+    for caption in ("one", "two"):
+        store.write_rows(path, [described(0, caption)])
+        os.utime(path, ns=(10**18, 10**18))
+        assert [row.dense_caption for row in run.descriptions] == [caption]
+
+
 def test_a_description_that_is_cut_off_in_the_finished_file_is_damage_and_not_one_less(tmp_path: Path) -> None:
     folder = run_folder(tmp_path / "a.vip", 2)
     store.write_rows(folder / "descriptions.jsonl", [described(0, "whole"), described(1, "cut off")])

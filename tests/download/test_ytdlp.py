@@ -73,8 +73,9 @@ def test_a_video_is_judged_by_what_is_said_of_it(info: dict[str, Any], kind: str
 def test_parts_that_are_merged_need_twice_the_room() -> None:
     room = Room()
     limits(space=room).match_filter({"requested_formats": [{"filesize": 400}, {"filesize_approx": 100}]})
+    limits(space=room).match_filter({"requested_formats": [{"filesize": 400}, {"filesize": 50}, {"filesize": 50}]})
     limits(space=room).match_filter({"filesize": 400})
-    assert room.waited == [1000, 400]
+    assert room.waited == [1000, 1000, 400]
 
 
 def test_files_of_a_download_count_together_and_the_next_begins_anew() -> None:

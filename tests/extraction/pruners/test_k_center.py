@@ -112,6 +112,11 @@ def test_auto_shows_each_picture_though_all_are_alike() -> None:
     assert len(stay) == 3
 
 
+def test_a_picture_that_nothing_kept_shows_is_shown_by_the_row_that_stands_for_it() -> None:
+    frames = replace(at_angles([0, 1, 2, 3]), pictures=DistinctPictures([0, 0, 0, 1], [1, 3]))
+    assert 3 in kept(frames, [drop.index for drop in KCenter(None).prune(frames, keep=None, redundant=0.9).drops])
+
+
 def test_a_number_that_is_asked_for_does_not_look_at_pictures() -> None:
     frames = replace(at_angles([0, 1, 2, 3]), pictures=DistinctPictures([0, 1, 2, 3], [0, 1, 2, 3]))
     assert len(kept(frames, [drop.index for drop in KCenter(None).prune(frames, keep=1, redundant=0.9).drops])) == 1
