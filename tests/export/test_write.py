@@ -74,7 +74,17 @@ def test_what_is_named_twice_is_exported_once(tmp_path: Path, monkeypatch: pytes
     for name in "ab":
         make_run(Path("runs", f"{name}.vip"))
     data_set(Path("corpus"), "one")
-    given = ["corpus", "runs/b.vip", "runs", "runs", "runs/a.vip/", "corpus/", str(tmp_path / "corpus"), f"file://{tmp_path / 'runs'}"]
+    given = [
+        "corpus",
+        "runs/b.vip",
+        "runs",
+        "runs",
+        "runs/a.vip/",
+        "runs/../runs/b.vip",
+        "corpus/",
+        str(tmp_path / "corpus"),
+        f"file://{tmp_path / 'runs'}",
+    ]
     assert [source.address for source in sources_of(given)] == ["corpus", "runs/b.vip", "runs/a.vip"]
 
 

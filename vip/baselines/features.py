@@ -175,9 +175,8 @@ def open_hdf5(path: Path) -> Any:
     except ImportError as exc:
         raise BackendError("Features are read with h5py, which is not installed. Run: pip install 'vip-keyframes[train]'.") from exc
     if not path.is_file():
-        raise InputError(
-            f"{path} {'is no file' if path.exists() else 'does not exist'}. Give a file of features; `vip features` makes one."
-        )
+        what = "is no file" if path.exists() else "does not exist"
+        raise InputError(f"{path} {what}. Give a file of features; `vip features` makes one.")
     try:
         return h5py.File(path, "r")
     except OSError as exc:

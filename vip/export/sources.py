@@ -46,10 +46,10 @@ def sources_of(given: Sequence[str]) -> list[ExportSource]:
     for address in given:
         path = storage.local_path(address)
         if has_shards(address):
-            found.setdefault(str(path.absolute()) if path else address.rstrip("/"), ExportSource(address))
+            found.setdefault(str(path.resolve()) if path else address.rstrip("/"), ExportSource(address))
         elif path:
             for folder in (load_run(folder).folder for folder in runs_in([path])):  # checked, and read again later
-                found.setdefault(str(folder.absolute()), ExportSource(str(folder), Run(folder)))
+                found.setdefault(str(folder.resolve()), ExportSource(str(folder), Run(folder)))
         else:
             raise InputError(f"{without_secrets(address)} holds no shards. Give the folder that `vip batch -o` wrote.")
     return list(found.values())

@@ -282,10 +282,8 @@ def _timeout_error(exc: Exception, server: ServerIdentity) -> EngineError:
 def _connection_error(exc: Exception, server: ServerIdentity) -> EngineError:
     cause = exc.__cause__
     if certificate := _certificate_error(exc):
-        why = server.redact(certificate.verify_message)
-        return EngineError(
-            f"The certificate of {server.address} is not valid ({why}). Renew it, or name the file of its authority in SSL_CERT_FILE."
-        )
+        invalid = f"The certificate of {server.address} is not valid ({server.redact(certificate.verify_message)})."
+        return EngineError(f"{invalid} Renew it, or name the file of its authority in SSL_CERT_FILE.")
     why = f" ({server.redact(str(cause))})" if cause and str(cause) else ""
     if cause is not None and type(cause).__name__ not in NOT_CONNECTED:
         return _busy_error(f"{server.address} hung up before its answer was whole{why}. Is the server well?", exc, "dropped")
