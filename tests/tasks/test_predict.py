@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -207,6 +208,7 @@ def test_samples_of_one_video_have_no_example(tmp_path: Path) -> None:
     write_samples(tmp_path / "s.jsonl", samples(VideoInfilling(), described_folder(tmp_path / "a", 6)))
     with pytest.raises(UsageError, match="samples of one video only"):
         predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, observer=QUIET)
+    assert not [thread for thread in threading.enumerate() if thread.name == "vip answers"], "the file of answers is closed"
     done = predict(tmp_path / "s.jsonl", tmp_path / "p.jsonl", asking=FAKE, settings=PredictSettings(shots=0), observer=QUIET)
     assert sum(done.statuses.values()) == 2
 
@@ -228,6 +230,15 @@ def test_the_cost_is_known_before_anything_is_asked(file: Path, made: list[Sampl
     expected = expected_cost(file, asking=FAKE)
     assert expected.requests == len(made)
     assert not asked
+
+
+def test_batches_are_expected_to_cost_half(file: Path) -> None:
+    single, batch = (
+        expected_cost(file, asking=CaptionSettings(engine="openai:gpt-5-mini"), in_batches=in_batches) for in_batches in (False, True)
+    )
+    assert single.usd
+    assert batch.usd == pytest.approx(single.usd / 2)
+    assert (batch.requests, batch.tokens_in, batch.tokens_out) == (single.requests, single.tokens_in, single.tokens_out)
 
 
 def test_a_baseline_that_is_misspelt_is_one_sentence(file: Path, tmp_path: Path) -> None:

@@ -216,6 +216,23 @@ def test_a_video_or_a_checkpoint_that_was_replaced_is_extracted_again(videos: Pa
         extract_features(sources(videos, "one"), out, request)
 
 
+def test_what_features_depend_on_names_the_state_of_a_model_of_ones_own(tmp_path: Path) -> None:
+    (tmp_path / "mine.pt").write_bytes(b"1")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "open_clip_model.safetensors").write_bytes(b"1")
+    for model, own in (
+        (f"torchvision:resnet18@{tmp_path / 'mine.pt'}", "mine.pt"),
+        (f"open_clip:{tmp_path / 'folder'}", "folder/open_clip_model.safetensors"),
+    ):
+        for named in ({"model": model}, {"model": "torchvision:resnet18", "motion": model}):
+            request = FeatureRequest(**named)
+            before = request.content["checkpoints"]
+            assert before[model]
+            (tmp_path / own).write_bytes(before[model].encode())
+            assert request.content["checkpoints"] != before
+    assert FeatureRequest(model="torchvision:resnet18").content["checkpoints"] == {"torchvision:resnet18": ""}
+
+
 @pytest.mark.slow
 def test_motion_alone_says_so_and_a_gone_video_is_missing(videos: Path, extractors: dict[str, Means]) -> None:
     out = videos / "m.h5"

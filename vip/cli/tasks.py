@@ -287,7 +287,7 @@ def predict_command(
         return
     asking = resolve(CaptionSettings, options.given(context, CaptionSettings), note=console.note)
     if dry_run:
-        expected = expected_cost(samples, settings=settings, asking=asking, sources=sources)
+        expected = expected_cost(samples, settings=settings, asking=asking, sources=sources, in_batches=batch)
         if as_json:
             print_json({name: value for name, value in asdict(expected).items() if name != "keyframes"})
         console.write_line(f"{counted(expected.requests, 'sample')}: {expected}.")

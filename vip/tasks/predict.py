@@ -180,7 +180,12 @@ def predict(
 
 
 def expected_cost(
-    samples: Path, *, settings: PredictSettings | None = None, asking: CaptionSettings | None = None, sources: Sequence[Path] = ()
+    samples: Path,
+    *,
+    settings: PredictSettings | None = None,
+    asking: CaptionSettings | None = None,
+    sources: Sequence[Path] = (),
+    in_batches: bool = False,
 ) -> Estimate:
     """Return what asking about all samples would cost; nothing is sent. Arguments and errors as of `predict`."""
     settings, asking = settings or PredictSettings(), asking or CaptionSettings()
@@ -191,7 +196,7 @@ def expected_cost(
         some = [_question(file, sample, settings, asking)[0] for sample in islice(file.read(), SAMPLE_OF_COST)]
         tokens_in = round(file.count * sum(client.most_tokens(request)[0] for request in some) / len(some))
         tokens_out = round(file.count * sum(request.max_tokens for request in some) / len(some) / 3)
-        usd = client.price.usd(tokens_in, tokens_out) if client.price else None
+        usd = client.price.usd(tokens_in, tokens_out, batch=in_batches) if client.price else None
         priced = (f"{client.price.model}, price of {client.price.as_of or 'no date'}",) if client.price else ()
         return Estimate(0, file.count, tokens_in, tokens_out, usd, priced)
     finally:
@@ -323,23 +328,23 @@ def _open_run(
     store.make_folder(out.parent)
     file = open_samples(samples, seed=settings.seed, sources=sources)
     file.sources.check_all(file.read())
-    session = open_session(asking, os.environ, shows_pictures=False)
-    try:
-        client = _client_for(file, session)
-    except BaseException:
-        session.close()
-        raise
-    if file.task.info.over_videos and not file.has_pictures:
-        observer.note(f"These samples show nothing of their videos: {client.engine.name} answers by the words alone.")
-    run = _PredictionRun(file, out, settings, asking, session, client, observer)
     if file.task.demonstrates and settings.shots and len({sample.video for sample in file.examples}) < 2:
         raise UsageError(
             f"{samples} has samples of one video only, and the prompt shows an example of another. Add runs, or {option('shots', 0)}."
         )
-    if overwrite:
-        for path in (out, run.journal):
-            with suppress(FileNotFoundError):
-                path.unlink()
+    session = open_session(asking, os.environ, shows_pictures=False)
+    try:
+        client = _client_for(file, session)
+        if file.task.info.over_videos and not file.has_pictures:
+            observer.note(f"These samples show nothing of their videos: {client.engine.name} answers by the words alone.")
+        run = _PredictionRun(file, out, settings, asking, session, client, observer)
+        if overwrite:
+            for path in (out, run.journal):
+                with suppress(FileNotFoundError):
+                    path.unlink()
+    except BaseException:
+        session.close()
+        raise
     return run
 
 

@@ -61,10 +61,10 @@ class FeatureRequest:
 
 
 def _file_state(model: str) -> str:
-    """Return size and time of a checkpoint of one's own, which may change under the same name; empty for weights of a library."""
-    path = Path(model.partition("@")[2])
-    state = path.stat() if "@" in model and path.is_file() else None
-    return f"{state.st_size} bytes of {state.st_mtime_ns}" if state else ""
+    """Return size and time of files of one's own, which may change under the same name; empty for weights of a library."""
+    path = Path(model.partition("@")[2] or model.partition(":")[2])
+    own = sorted(path.glob("open_clip_*")) if ":" in model and path.is_dir() else [path] if "@" in model and path.is_file() else []
+    return ", ".join(f"{state.st_size} bytes of {state.st_mtime_ns}" for state in (one.stat() for one in own))
 
 
 @dataclass(frozen=True, slots=True)
