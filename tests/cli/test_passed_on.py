@@ -376,6 +376,9 @@ def test_predict(ask: Ask, tmp_path: Path) -> None:
     check(given, samples=Path("s.jsonl"), out=Path("there.jsonl"), in_batches=True, overwrite=True)
     check(given["asking"], engine="fake")
     check(ask(engine, "predict s.jsonl"), out=Path("predictions.jsonl"), in_batches=False, overwrite=False)
+    cost = "vip.tasks.predict:expected_cost"
+    check(ask(cost, "predict s.jsonl --dry-run --batch"), samples=Path("s.jsonl"), in_batches=True)
+    check(ask(cost, "predict s.jsonl --dry-run"), in_batches=False)
     check(
         ask(baseline, "predict s.jsonl --baseline popular --train t.csv --seed 5 -o there.jsonl --overwrite"),
         samples=Path("s.jsonl"), out=Path("there.jsonl"), train=Path("t.csv"), seed=5, overwrite=True,
@@ -469,16 +472,32 @@ def test_fiber(ask: Ask, tmp_path: Path) -> None:
 
 def test_trust_is_taken_back_by_revoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     from vip import trust, user_state
+    from vip.llm.batch_files import BatchJob, BatchJobList
     from vip.store import load_run
+    from vip.tasks.files import distrust, is_trusted, write_samples
 
     monkeypatch.chdir(tmp_path)
     folder = make_run(tmp_path / "a.vip").folder
     origin = load_run(folder).manifest.origin  # type: ignore[union-attr]
     (tmp_path / "vip.toml").write_text('[caption]\nbase_url = "http://127.0.0.1:9/v1"\n')
     content = (tmp_path / "vip.toml").read_bytes()
-    assert run(["trust", "a.vip"]) == run(["trust"]) == 0
-    assert user_state.knows("runs", origin)
-    assert trust.is_trusted(Path("vip.toml"), content)
-    assert run(["trust", "a.vip", "--revoke"]) == run(["trust", "--revoke"]) == 0
-    assert not user_state.knows("runs", origin)
-    assert not trust.is_trusted(Path("vip.toml"), content)
+    write_samples(tmp_path / "s.jsonl", [])
+    distrust(tmp_path / "s.jsonl")
+    places = (tmp_path / "a.vip" / "batches", tmp_path / "a.vip" / "batches" / "structure" / "batches")  # of either engine
+    for number, place in enumerate(places):
+        place.mkdir(parents=True)
+        job = BatchJob(part=1, job=f"batch_{number}", status="validating", rows=1, size_bytes=9, created_utc="2026-11-22")
+        (place / "jobs.json").write_text(BatchJobList(jobs=(job,)).model_dump_json())
+
+    def known() -> list[bool]:
+        return [
+            user_state.knows("runs", origin),
+            *(user_state.knows("jobs", f"{tmp_path / 'a.vip'}\nbatch_{number}") for number in range(2)),
+            trust.is_trusted(Path("vip.toml"), content),
+            is_trusted(tmp_path / "s.jsonl"),
+        ]
+
+    for more, trusted in (((), True), (("--revoke",), False)):
+        for what in ("a.vip", "vip.toml", "s.jsonl"):
+            assert run(["trust", what, *more]) == 0
+        assert known() == [trusted] * 5
