@@ -98,6 +98,17 @@ def test_pictures_and_texts_share_a_space_and_keep_their_order(folders: dict[str
     assert embedder.embed_images([]).shape == embedder.embed_texts([]).shape == (0, embedder.dim)
 
 
+def test_weights_of_ones_own_that_were_replaced_are_another_embedder(folders: dict[str, Path], tiny: Path, tmp_path: Path) -> None:
+    folder = shutil.copytree(folders["clip"], tmp_path / "copy")
+    for detail, file in ((str(folder), next(folder.glob("open_clip_model*"))), (f"tiny-clip@{tiny}", tiny)):
+        before = [OpenClipEmbedder(detail, device="cpu", precision="fp32") for _ in range(2)]
+        assert before[0].capabilities.identity == before[1].capabilities.identity
+        os.utime(file, (1000, 1000))
+        after = OpenClipEmbedder(detail, device="cpu", precision="fp32")
+        assert after.name == before[0].name
+        assert after.capabilities.identity != before[0].capabilities.identity
+
+
 def test_a_long_text_is_cut_off_and_not_refused(folders: dict[str, Path]) -> None:
     embedder = OpenClipEmbedder(str(folders["clip"]), device="cpu")
     long, longer = embedder.embed_texts(["dog " * 100, "dog " * 200])

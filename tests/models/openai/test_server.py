@@ -31,7 +31,7 @@ from vip.models.openai.server import find_key, is_of_environment, parse_detail
         ("https://evil/api.openai.com", "", False),
     ],
 )
-@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "VIP_BASE_URL", "VIP_DESCRIBE_ENGINE"])
+@pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "VIP_BASE_URL", "VIP_ENGINE", "VIP_DESCRIBE_ENGINE", "VIP_STRUCTURE_ENGINE"])
 def test_a_key_is_for_one_scheme_host_and_port(
     variable: str, address: str, named: str, is_for_it: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -9,10 +9,11 @@ from types import SimpleNamespace
 import pytest
 
 from tests.hostile_server import HostileServer, http
+from tests.llm.clockwork import Clockwork
 from vip.errors import BusyError, ReplyError
 from vip.models.openai import transport
 from vip.models.openai.errors import ServerIdentity
-from vip.models.openai.transport import _limit_size, decode_json, http_client
+from vip.models.openai.transport import _limit_size, decode_json, http_client, with_timeout
 
 SERVER = ServerIdentity("http://box/v1", "m", None, 1.0)
 
@@ -36,6 +37,18 @@ def test_a_reply_may_have_as_many_bytes_as_are_allowed_and_no_more() -> None:
     assert asyncio.run(read(b"ab", b"c")) == b"abc"
     with pytest.raises(ReplyError, match="larger than 3 bytes"):
         asyncio.run(read(b"ab", b"cd"))
+
+
+@pytest.mark.parametrize(("limit_s", "in_time_s"), [(None, 1.4), (0.5, 0.9), (60.0, 60.4)])
+def test_a_limit_of_its_own_holds_whether_it_is_shorter_or_longer_than_that_of_the_server(limit_s: float | None, in_time_s: float) -> None:
+    async def answer(after_s: float) -> str:
+        await asyncio.sleep(after_s)
+        return "here"
+
+    with Clockwork() as clock:
+        assert clock.run(with_timeout(SERVER, answer(in_time_s), limit_s)) == "here"
+        with pytest.raises(BusyError, match=rf"within {limit_s or 1:g} s"):
+            clock.run(with_timeout(SERVER, answer(in_time_s + 0.2), limit_s))
 
 
 def test_the_connection_of_a_bounded_reply_is_closed_with_it() -> None:

@@ -402,9 +402,10 @@ def test_detectors_of_words_ask_for_them(kind: str, labels: tuple[str, ...] | No
 
 
 @pytest.mark.parametrize("kind", ["owlv2", "grounding-dino"])
-def test_more_words_than_the_model_reads_are_refused(kind: str, model: Model) -> None:
+@pytest.mark.parametrize("labels", [("dog " * 30,), ("dog", "cat " * 30), ("cat " * 30, "dog")])
+def test_more_words_than_the_model_reads_are_refused(kind: str, labels: tuple[str, ...], model: Model) -> None:
     with pytest.raises(UsageError, match=r"has \d+ word pieces, and the model .* reads at most (16|24)"):
-        transformers_detector(str(model(kind)), ("dog " * 30,))
+        transformers_detector(str(model(kind)), labels)
 
 
 @pytest.mark.parametrize("kind", ["detr", "florence2"])

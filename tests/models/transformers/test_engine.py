@@ -498,6 +498,9 @@ def test_on_a_gpu_a_model_keeps_the_precision_it_was_saved_in() -> None:
     gpu = Hardware("cuda:1", "fp16")
     for saved_in, wanted in (("bfloat16", "bf16"), ("float16", "fp16"), ("float32", "fp16")):
         assert chat.default_hardware(gpu, transformers.LlamaConfig(dtype=saved_in)) == Hardware("cuda:1", wanted)
+        of_words = transformers.LlavaConfig(text_config=transformers.LlamaConfig(dtype=saved_in))
+        assert of_words.dtype is None, "only the part that writes says it"
+        assert chat.default_hardware(gpu, of_words) == Hardware("cuda:1", wanted)
     assert chat.default_hardware(Hardware("cpu", "fp32"), transformers.LlamaConfig(dtype="bfloat16")) == Hardware("cpu", "fp32")
 
 
