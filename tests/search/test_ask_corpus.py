@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -145,6 +146,11 @@ def test_only_an_embedder_that_nobody_named_is_passed_over(tmp_path: Path, monke
         with pytest.raises(BackendError, match=f'There is no embedder "{named}"'):
             choose(run.parent, embedder=named)
     assert choose(run.parent, embedder="classic").notes == ("Searched 2 keyframes for pump fail: 1 moment of 1 video.",)
+    vip.extract(clip(tmp_path / "other.mp4", range(2)), out=run.parent / "other.vip", keyframes=2, embedder="classic")
+    with pytest.raises(UsageError, match=r"have vectors of .*, which cannot be compared with each other"):
+        choose(run.parent, embedder="scenes")
+    assert choose(run.parent).notes[0] == "Only words are searched: the vectors of these keyframes cannot be compared with one text."
+    shutil.rmtree(run.parent / "other.vip")
     monkeypatch.delitem(registry.BUILT_IN["embedder"], "scenes")
     unnamed = choose(run.parent)
     assert [keyframe.time_s for _, keyframe in unnamed.keyframes] == [0.0]

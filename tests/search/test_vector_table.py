@@ -57,6 +57,14 @@ def test_ties_go_by_their_place(dim: int, tmp_path: Path) -> None:
     assert found.slots.tolist() == [0, 1, 2, 3, 4]
 
 
+def test_ties_go_by_their_place_whatever_was_written_first(tmp_path: Path) -> None:
+    table, vectors = VectorTable(str(tmp_path / "t"), 8), np.repeat(rows(1, 8), 20, axis=0)
+    table.append([(np.arange(20, 40)[::-1], vectors), (np.arange(20), vectors)])
+    for allowed in (None, np.arange(40) >= 10):
+        found = table.nearest(rows(1, 8)[0], 15, allowed, 0)
+        assert found.slots.tolist() == list(range(0 if allowed is None else 10, 15 if allowed is None else 25))
+
+
 def test_with_an_index_nearly_all_of_the_best_rows_are_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vector_table, "LEAST_TRAINED", 4000)
     monkeypatch.setattr(vector_table, "PARTITION_ROWS", 500)

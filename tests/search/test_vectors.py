@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from vip.errors import StoreError
 from vip.records import Vectors
-from vip.search.vectors import VectorFiles
+from vip.search.vectors import Nearest, VectorFiles, merged
 
 
 def rows(count: int, dim: int, seed: int = 0) -> Vectors:
@@ -49,6 +49,21 @@ def test_the_best_rows_are_those_of_a_search_in_all_whole_rows(
 def test_ties_go_by_their_place(dim: int, tmp_path: Path) -> None:
     found = stored(tmp_path / "v", np.repeat(rows(1, dim), 50, axis=0)).nearest(rows(1, dim)[0], 5)
     assert found.slots.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("dim", [2, 32])
+def test_ties_among_others_go_by_their_place_wherever_they_come_from(dim: int, tmp_path: Path) -> None:
+    """Of 300 rows a third is equal, in no order."""
+    best, rest = rows(2, dim)
+    query, vectors = best, np.repeat(rest[None], 300, axis=0)
+    equal = np.sort(np.random.default_rng(5).permutation(300)[:100])
+    vectors[equal] = best
+    files = stored(tmp_path / "v", vectors)
+    assert files.nearest(query, 60).slots.tolist() == equal[:60].tolist()
+    assert files.nearest(query, 60, np.arange(300) >= 150).slots.tolist()[:40] == equal[equal >= 150][:40].tolist()
+    cosines = np.ones(50, np.float32)
+    parts = [Nearest(equal[50:][::-1], cosines, 1.0), Nearest(equal[:50], cosines, 1.0)]
+    assert merged(parts, 70, 1.0).slots.tolist() == equal[:70].tolist()
 
 
 def test_only_allowed_rows_are_found(tmp_path: Path) -> None:
