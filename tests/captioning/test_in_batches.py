@@ -29,7 +29,7 @@ from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, SomeFailedError, UsageError, VipError
 from vip.extraction.picture_folder import list_pictures
 from vip.llm import batch_files
-from vip.llm.budget import Budget, Usage
+from vip.llm.budget import Budget, Usage, dollars
 from vip.llm.outage import Outage, OutagePause
 from vip.llm.prices import Price
 from vip.protocols import BatchState, Reply, Request, SilentObserver
@@ -228,6 +228,27 @@ def test_what_keeps_coming_is_handed_in_after_an_hour_or_when_no_more_comes(phot
         assert asyncio.run(go(server)) == [0, 1]
         assert server.stats().rows == 5
     assert len(Run(photos).descriptions) == 5
+
+
+@pytest.mark.parametrize("is_batch", [True, False])
+def test_what_keyframes_to_come_are_expected_to_cost_is_by_the_price_of_how_they_are_asked(
+    is_batch: bool, photos: Path, tmp_path: Path
+) -> None:
+    (tmp_path / "prices.toml").write_text(PRICES)
+    settings = CaptionSettings(engine="openai:tiny-vlm", base_url="http://127.0.0.1:9/v1", prices=tmp_path / "prices.toml")
+    list_pictures(photos, settings, SilentObserver())
+    expected = caption_job.expected_cost(photos, settings=settings)
+
+    async def cost() -> str:
+        captioner = caption_job.RunCaptioner(settings, SilentObserver(), Budget(), batches=photos / "noted" if is_batch else None)
+        said = captioner.cost(photos, 5)
+        await captioner.close()
+        return said
+
+    assert expected.usd is not None
+    usd = expected.usd / 2 if is_batch else expected.usd
+    assert f", {dollars(usd)} (tiny-vlm" in asyncio.run(cost())
+    assert caption_job.expected_cost(photos, settings=settings, in_batches=is_batch).usd == pytest.approx(usd)
 
 
 # ---------------------------------------------------------------- folders from elsewhere

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from vip.export.sheet_plan import LEGIBLE_PX, plan_as_many, plan_sheets
 from vip.llm.prices import load_prices, price_of
-from vip.llm.tokens import FixedTokens, PictureRule, QwenPatches, is_shrunk, picture_tokens
+from vip.llm.tokens import Detail, FixedTokens, PictureRule, QwenPatches, is_shrunk, picture_tokens
 
 MODELS = ("gpt-5.4-mini", "gpt-5-mini", "gpt-4o", "claude-sonnet-4-5", "claude-sonnet-5", "gemini-2.5-flash", "gemini-3.1-pro-preview")
 
@@ -103,6 +103,17 @@ def test_a_picture_is_shrunk_from_the_size_that_its_provider_states(
 def test_low_detail_is_a_picture_of_512_px() -> None:
     assert not is_shrunk(RULES["gpt-4o"], 512, 512, "low")
     assert is_shrunk(RULES["gpt-4o"], 768, 512, "low")
+
+
+@pytest.mark.parametrize(("detail", "whole", "shrunk"), [("low", (512, 512), (513, 512)), ("auto", (4000, 3000), None)])
+def test_each_detail_has_a_size_of_its_own_from_which_a_picture_is_shrunk(
+    detail: Detail, whole: tuple[int, int], shrunk: tuple[int, int] | None
+) -> None:
+    rule = rule_of("gpt-5.6-sol")
+    assert not is_shrunk(rule, *whole, detail)
+    assert shrunk is None or is_shrunk(rule, *shrunk, detail)
+    for one in filter(None, (whole, shrunk)):
+        assert is_shrunk(RULES["gpt-5.4-mini"], *one, detail) == is_shrunk(RULES["gpt-5.4-mini"], *one, "high"), "it has one size for all"
 
 
 def test_a_long_list_of_frames_is_planned_too() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ from vip.mcp.results import Progress, ServerSettings, ToolCall, ToolResult
 from vip.mcp.worker import _PipeObserver, perform
 from vip.mcp.workshop import SharedBudget, Workshop
 from vip.protocols import SilentObserver
+from vip.records import KeyframeText, TextLine
 from vip.search.ask_frames import ChosenFrames, ChosenKeyframe
 from vip.search.ask_records import AskedFrame, VideoAnswer
 from vip.store import load_run
@@ -181,6 +183,21 @@ def test_words_that_are_too_many_are_said_to_be_more(server: Server, monkeypatch
         ["one"],
         "2 subtitles in this time. The first 1 are here; ask for the others with start.",
     )
+
+
+def test_texts_in_pictures_that_are_too_many_are_said_to_be_more(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run_with_words(server.root / "talk.vip", 3, [(0.0, 1.0, "Hello.")])
+    lines = (TextLine(text="EXIT", score=0.9, box_xyxy=(0.0, 0.0, 1.0, 1.0)),)
+    shown = [(frame.id, sha256(frame.data).hexdigest()) for frame in load_run(folder).keyframes]
+    store.write_rows(
+        folder / store.TEXT, [KeyframeText(keyframe_id=name, picture_sha256=sha, reader="x 1", lines=lines) for name, sha in shown]
+    )
+    monkeypatch.setattr("vip.mcp.texts.MOST_WORDS", 2)
+    found = server.call("words", video="talk.vip", pictures=True)
+    assert [row.get("text") or row["number"] for row in found.data] == ["Hello.", 1, 2]
+    assert found.text == "1 subtitle in this time. The first 2 are here; ask for the others with start. Text in 3 keyframes."
+    monkeypatch.setattr("vip.mcp.texts.MOST_WORDS", 3)
+    assert "first" not in server.call("words", video="talk.vip", pictures=True).text
 
 
 def test_the_last_keyframe_is_shown_and_none_behind_it(server: Server) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +14,7 @@ import pytest
 
 from tests.metrics.caption_pairs import vatex_pairs, vatex_score
 from vip.errors import BackendError
-from vip.metrics import Pair
+from vip.metrics import Pair, meteor
 from vip.metrics.meteor import COUNTS, Meteor, aggregate
 
 # counts that meteor-1.5.jar gave, and the score that it gave for them
@@ -42,6 +45,26 @@ def test_the_published_figure_comes_out() -> None:
     value = Meteor().score(vatex_pairs()).value
     assert value is not None
     assert 100 * value == pytest.approx(vatex_score("METEOR"), abs=1e-3)
+
+
+def test_the_program_is_asked_once_about_a_list_and_again_about_another(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = list[str]()
+
+    @contextmanager
+    def running(jar: Path) -> Iterator[tuple[StringIO, StringIO]]:
+        questions = StringIO()
+        yield questions, StringIO("\n".join(counts for counts, _ in ANSWERS[len(asked) :]) + "\n")
+        asked.extend(questions.getvalue().splitlines())
+
+    monkeypatch.setattr(meteor, "_running", running)
+    monkeypatch.setattr(Meteor, "check", lambda self: None)
+    metric = Meteor()
+    lists = [[Pair(f"a dog {number}", ("a dog", "the dog"))] for number in range(2)]
+    values = [metric.score(pairs).value for pairs in (lists[0], lists[0], lists[1])]
+    assert values == pytest.approx([ANSWERS[0][1], ANSWERS[0][1], ANSWERS[1][1]], abs=1e-12)
+    assert asked == [f"SCORE ||| a dog ||| the dog ||| a dog {number}" for number in range(2)]
+    assert metric.score([*lists[0], Pair(None, ("a cat",), "refused")]).unscored == {"refused": 1}
+    assert len(asked) == 5, "both again, and what was answered of them apart"
 
 
 def test_without_java_or_its_program_one_sentence_says_what_to_do(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
