@@ -44,9 +44,9 @@ def thing_in(item: Item) -> int:
     return THINGS.index(item.options[int(item.answer or 0)] if item.options else str(item.answer))
 
 
-def write_features_of(path: Path, items: Sequence[Item], *, width: int = WIDTH) -> Path:
+def write_features_of(path: Path, items: Sequence[Item], *, width: int = WIDTH, clips: int = CLIPS) -> Path:
     """Write features that show the right thing of each item."""
     random = np.random.default_rng(1)
     shapes = np.random.default_rng(2).normal(size=(len(THINGS), width))
-    feats = [shapes[thing_in(item)] + 0.1 * random.normal(size=(CLIPS, width)) for item in items]
+    feats = [shapes[thing_in(item)] + 0.1 * random.normal(size=(clips, width)) for item in items]
     return write_features(path, feats, [item.video for item in items], appearance=width // 2)

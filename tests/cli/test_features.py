@@ -30,6 +30,14 @@ def test_a_bad_video_is_named_and_the_others_are_there(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "failures.jsonl").read_text())["item"] == "videos/bad.mp4"
     with h5py.File(tmp_path / "f.h5") as file:
         assert [name.decode() for name in file["ids"][:]] == ["good"]
+    for more, told in (
+        ((), "1 video, 2 new features, in timed"),
+        (("--json",), {"path": "timed", "videos": 1, "features": 0, "known": 1, "failed": 1}),
+    ):
+        timed = vip(tmp_path, "features", "videos", "--model", f"open_clip:{folder}", "--frames", "2", "--every", "1", "-o", "timed", *more)
+        assert (timed.code, timed.sentence) == (8, done.sentence)
+        assert timed.rows[0] == told if more else timed.out == f"{told}\n"
+    assert [path.name for path in (tmp_path / "timed").glob("*.npz")] == ["good.npz"]
 
 
 @pytest.mark.parametrize(

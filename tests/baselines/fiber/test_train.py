@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("transformers")
 pytest.importorskip("lightning")
 
-from tests.baselines.fiber.made import make_items, write_npy, write_t5
+from tests.baselines.fiber.made import WIDTH, make_items, write_npy, write_t5
 from vip.baselines.fiber.run_folder import TrainedFiller
 from vip.baselines.fiber.settings import FillerSettings, load_settings
 from vip.baselines.fiber.train import FillerData, train_filler
@@ -154,3 +154,19 @@ def test_a_damaged_folder_is_one_sentence(tmp_path: Path, t5: str, data: FillerD
     changed.write_text(changed.read_text().replace('"seed": 42', '"seed": 43').replace('"seed":42', '"seed":43'))
     with pytest.raises(InputError, match="was changed by hand"):
         open_filler(run)
+
+
+@pytest.mark.parametrize("model", ["early-fusion", "late-fusion"])
+def test_features_of_another_width_fill_nothing_and_the_beams_that_are_asked_for_stand_in_the_name(
+    model: str, tmp_path: Path, t5: str, data: FillerData
+) -> None:
+    from vip.baselines.fiber.answer import fill_blanks, open_filler
+
+    train_filler(settings(model, "training.epochs=1"), data, t5, tmp_path / "run", observer=SilentObserver())
+    filler = open_filler(tmp_path / "run", beams=3)
+    assert filler.name.endswith(" beams:3")
+    assert open_filler(tmp_path / "run").name.endswith(" beams:2")
+    for width in (WIDTH - 1, WIDTH + 1):
+        others = write_npy(tmp_path / str(width), data.val, width=width)
+        with pytest.raises(InputError, match=f"have {width} numbers each, and the model was trained on {WIDTH}"):
+            list(fill_blanks(filler, data.val, features=[others], device="cpu"))

@@ -398,6 +398,11 @@ def test_features_of_other_sizes_get_no_answers(tmp_path: Path, data: TrainingDa
     wide = dataclasses.replace(data, features=[write_features_of(tmp_path / "wide.h5", data.val, width=10)])
     with pytest.raises(InputError, match=r"have 5 \+ 5 numbers a clip, and the model was trained on 6 \+ 6"):
         answers(tmp_path / "run", data.val, wide)
+    clips = open_trained(tmp_path / "run").sizes.clips
+    for other in (clips - 1, clips + 1):
+        counted = dataclasses.replace(data, features=[write_features_of(tmp_path / f"{other}.h5", data.val, clips=other)])
+        with pytest.raises(InputError, match=rf"have {other} clips a video, and the model was trained on {clips}"):
+            answers(tmp_path / "run", data.val, counted)
 
 
 def test_each_epoch_has_an_order_of_its_own() -> None:
