@@ -76,26 +76,28 @@ def _measured(checkpoint: Path, folder: Path, options: argparse.Namespace) -> di
     from vip.models.clip.embedder import OpenClipEmbedder
 
     embedder = OpenClipEmbedder(f"{ARCH}@{checkpoint}", device=options.device)
-    on_gpu = not embedder.device.startswith("cpu")
-    print(f"{ARCH} on {embedder.device}; {_processor()}")
-    rates = _stage(embedder, checkpoint, on_gpu, options)
+    device = embedder.capabilities.device
+    print(f"{ARCH} on {device}; {_processor()}")
+    rates = _stage(embedder, checkpoint, options)
     for name, rate in rates.items():
         print(f"{name:40s} {rate:10.1f} pictures/s")
     whole = _whole(checkpoint, folder, options)
     for name, value in whole.items():
         print(f"{name:40s} {value:10.1f}")
-    return {"device": embedder.device, "processor": _processor(), "amx": _has_amx(), "rates": rates, "whole": whole, "quick": options.quick}
+    return {"device": device, "processor": _processor(), "amx": _has_amx(), "rates": rates, "whole": whole, "quick": options.quick}
 
 
 # ---------------------------------------------------------------- the stage
 
 
-def _stage(embedder: Any, checkpoint: Path, on_gpu: bool, options: argparse.Namespace) -> Rates:
+def _stage(embedder: Any, checkpoint: Path, options: argparse.Namespace) -> Rates:
     """Pictures a second of each way to embed the same pictures."""
+    device = embedder.capabilities.device.split()[0]
+    on_gpu = device != "cpu"
     few, many = (8, 32) if options.quick else (32, 20_480 if on_gpu else 192)
     pictures = _pictures(min(many, 512))
     many_pictures = [pictures[number % len(pictures)] for number in range(many)]
-    one, batched = _readme_loops(checkpoint, embedder.device.split()[0])
+    one, batched = _readme_loops(checkpoint, device)
     ways: dict[str, tuple[Callable[[Sequence[np.ndarray]], None], Sequence[np.ndarray]]] = {
         "README, one at a time": (one, pictures[:few]),
         f"README, batches of {README_BATCH}": (batched, pictures[: max(few, README_BATCH)]),

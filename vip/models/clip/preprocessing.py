@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class Preprocessing:
         if len(shapes) > 1:
             images = [self(image) for image in images]
         resized = self._resize_and_crop(_stack(images, hardware.device).permute(0, 3, 1, 2)).to(hardware.device)
-        mean, std = (torch.tensor(values, device=resized.device).view(1, 3, 1, 1) * 255 for values in (self.mean, self.std))
+        mean, std = (_levels(tuple(values), resized.device) for values in (self.mean, self.std))
         return ((resized.float() - mean) / std).to(hardware.dtype, memory_format=torch.contiguous_format)
 
     def _resize_and_crop(self, pictures: torch.Tensor) -> torch.Tensor:
@@ -90,6 +91,14 @@ class Preprocessing:
         if not any(missing):
             return pictures
         return pad(pictures, [part for gap in missing for part in (gap // 2, gap - gap // 2)], value=self.fill)
+
+
+@cache
+def _levels(shares: tuple[float, ...], device: torch.device) -> torch.Tensor:
+    """Return shares of 1 as levels of 255: (1, 3, 1, 1). Kept on the device: sending them with each batch would wait for the GPU."""
+    import torch
+
+    return torch.tensor(shares, device=device).view(1, 3, 1, 1) * 255
 
 
 def _stack(images: Sequence[Image], device: str) -> torch.Tensor:
