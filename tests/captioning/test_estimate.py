@@ -20,7 +20,8 @@ DEAR = Price("n", usd_in=100.0, usd_out=1000.0, batch=0.5, thinking=500, as_of="
 
 
 def priced(price: Price | None = PRICE, structure: Price | None = None, **config: Any) -> Describer:
-    session = describer(Scripted(name="a"), Scripted(name="b") if structure else None, **config)
+    server = "http://192.0.2.1/v1"
+    session = describer(Scripted(name="a", address=server), Scripted(name="b", address=server) if structure else None, **config)
     session.describing_client.price = price
     if structure:
         session.structuring_client.price = structure
@@ -141,6 +142,19 @@ def test_where_a_price_is_unknown_there_are_tokens_only(price: Price | None, str
     assert found.usd is None
     assert found.tokens_in > 0
     assert "$" not in str(found)
+
+
+def test_an_engine_without_a_server_costs_nothing_beside_one_that_does(tmp_path: Path) -> None:
+    session = priced(None, PRICE, recipe="paper")
+    session.describing_client.engine = Scripted(name="a", address=None)
+    found = estimate(session, sample(tmp_path), 100)
+    both = estimate(priced(PRICE, PRICE, recipe="paper"), sample(tmp_path), 100)
+    assert found.usd is not None
+    assert both.usd is not None
+    assert 100 * (125 + 95) * 10 / 1e6 < found.usd < both.usd - 100 * 45 * 10 / 1e6, "without the captions"
+    assert found.priced == ("m, price of 2026-01-01",)
+    alone = describer(Scripted(name="a", address=None))
+    assert estimate(alone, sample(tmp_path), 100).usd is None, "nothing is said of dollars where nobody takes any"
 
 
 def test_large_pictures_cost_what_they_cost_once_they_are_made_smaller(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from vip.captioning.describer import SEES, Describer, KeyframePosition
 from vip.llm.budget import dollars
+from vip.llm.client import EngineClient
 from vip.llm.prices import MESSAGE_TOKENS, UNKNOWN_RULE
 from vip.llm.tokens import picture_tokens, text_tokens
 from vip.store import KeyframePicture
@@ -63,11 +64,18 @@ def estimate(describer: Describer, sample: Sequence[SampleKeyframe], todo: int, 
         each_in = sum(_tokens_in(describer, name, one) for one in sample) / max(1, len(sample))
         each_out = ANSWER_TOKENS[name] + (client.price.thinking if client.price else 0)
         requests, tokens_in, tokens_out = requests + times, tokens_in + times * each_in, tokens_out + times * each_out
-        cost = client.price.usd(round(times * each_in), times * each_out, batch=batch) if client.price else None
+        cost = _usd(client, round(times * each_in), times * each_out, batch=batch)
         usd = None if usd is None or cost is None else usd + cost
     prices = [client.price for client in describer.clients if client.price]
     priced = {price.model: f"{price.model}, price of {price.as_of or 'no date'}" for price in prices}
-    return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd, tuple(priced.values()))
+    return Estimate(todo, round(requests), round(tokens_in), round(tokens_out), usd if priced else None, tuple(priced.values()))
+
+
+def _usd(client: EngineClient, tokens_in: int, tokens_out: int, *, batch: bool) -> float | None:
+    """Return the dollars; None where the price is unknown. An engine without a server costs nothing."""
+    if client.price is None:
+        return None if client.engine.capabilities.address else 0.0
+    return client.price.usd(tokens_in, tokens_out, batch=batch)
 
 
 def _tokens_in(describer: Describer, name: str, one: SampleKeyframe) -> int:
