@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.captioning.keyframes import DIRECT, FAMOUS, Scripted, describe, describer, keyframe, keyframes, paper
-from vip.captioning.describer import KeyframePosition
+from vip.captioning.describer import KeyframePosition, fingerprint_of
 from vip.errors import ReplyError
 from vip.protocols import Request
 from vip.records import Description, Detection
@@ -268,3 +268,17 @@ def test_each_question_is_told_the_words_that_bear_on_it(name: str, told: set[st
 def test_an_engine_that_measures_reads_neither_context_nor_topic(measures: bool, context: int, topic: str | None) -> None:
     fingerprint = describer(Scripted(measures=measures), context=3, topic="Surfing").fingerprint
     assert (fingerprint.context, fingerprint.topic) == (context, topic)
+
+
+@pytest.mark.parametrize("measures", [False, True])
+@pytest.mark.parametrize("recipe", ["direct", "paper"])
+@pytest.mark.parametrize("config", [{}, {"context": 3}, {"topic": "Surfing"}, {"language": "German"}])
+def test_a_description_says_of_itself_how_it_was_made(measures: bool, recipe: Any, config: dict[str, Any], tmp_path: Path) -> None:
+    """Else the next command would make it again."""
+
+    def answer(request: Request, number: int) -> Any:
+        return DIRECT if recipe == "direct" and request.stage == "describe" else paper(request, number)
+
+    eyes, words = Scripted(answer, name="eyes", measures=measures), Scripted(answer, name="words")
+    row = one(tmp_path, eyes, words, recipe=recipe, **config)
+    assert fingerprint_of(row) == describer(eyes, words, recipe=recipe, **config).fingerprint

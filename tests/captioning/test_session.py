@@ -187,6 +187,8 @@ def test_what_was_found_out_about_a_server_is_known_the_next_time(made: Maker) -
     again, other = (made(engine=f"openai:{model}", base_url=URL).describer.describing_client.engine for model in "ab")
     assert again.traits["form"] == "text"  # type: ignore[attr-defined]
     assert other.traits["form"] == "json_schema"  # type: ignore[attr-defined]
+    two = made(recipe="paper", describe_engine="openai:b", structure_engine="openai:a", base_url=URL).describer
+    assert [client.engine.traits["form"] for client in two.clients] == ["json_schema", "text"]  # type: ignore[attr-defined]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,12 @@ import pytest
 from tests.api_server import CAPTION, ApiServer
 from tests.cli.terminal import SECRET, Done, RefusingServer, said_of, secrets_in, vip
 from tests.clips import picture, stamps
+from tests.review.corpora import make_described
+from vip import store
+from vip.cli.caption import show
+from vip.cli.console import Console
 from vip.llm.client import TRIES_BEFORE_AN_ANSWER, TRIES_WHEN_TOLD
+from vip.records import Check, Verification
 from vip.store import load_run
 
 OFFLINE = ("--engine", "offline")
@@ -40,6 +45,17 @@ def test_a_run_folder_or_its_keyframes_folder_is_described(target: str, extracte
     assert done.code == 0, done.err
     assert done.out.startswith("4 keyframes described by offline in sample.vip/descriptions.jsonl\n")
     assert len(load_run(extracted).descriptions) == 4
+
+
+def test_claims_without_support_are_counted_among_all(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = make_described(tmp_path / "a", 3)
+    run = load_run(folder)
+    verdicts = ("supported", "unsupported", "unchecked", "supported")
+    checks = tuple(Check(field="objects", claim=str(number), verdict=verdict) for number, verdict in enumerate(verdicts))  # type: ignore[arg-type]
+    rows = [row.model_copy(update={"verification": Verification(checks=checks)}) for row in run.descriptions[:2]]
+    store.write_rows(folder / store.DESCRIPTIONS, [*rows, run.descriptions[2].model_copy(update={"verification": None})])
+    show(load_run(folder), Console())
+    assert "; 2 of 8 claims found no support in their frame" in " ".join(capsys.readouterr().out.split())
 
 
 @pytest.mark.parametrize("inside", ["", "keyframes"])

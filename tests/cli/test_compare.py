@@ -119,6 +119,11 @@ def test_one_that_fails_is_shown_and_the_others_are_done(here: Path) -> None:
     assert rows[1][0] == "sync+algorithm1"
     (failure,) = (json.loads(line) for line in (here / "a.compare" / "failures.jsonl").read_text().splitlines())
     assert failure["item"] == "refuses+algorithm1"
+    again = compare(here, "--with", "refuses", "--json")
+    *chosen, refused, last = again.rows
+    assert [row["combination"] for row in chosen] == ["sync+algorithm1", "uniform+none"]
+    assert refused == {"combination": "refuses+algorithm1", "error": "The sampler refuses.", "exit_code": 4}
+    assert (again.code, last["exit_code"]) == (8, 8)
 
 
 def test_where_all_fail_there_is_one_sentence_and_its_exit_code(here: Path) -> None:

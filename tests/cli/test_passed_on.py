@@ -15,7 +15,14 @@ import pytest
 
 from tests.clips import clip, picture
 from tests.report.runs import make_run
+from tests.review.questions import write_options
+from tests.review.test_blanks import write_blanks
 from vip.cli.app import run
+from vip.review.blanks import log_path
+from vip.review.draw import draw_ids
+from vip.review.log import ReviewLog
+from vip.tasks.files import write_samples
+from vip.tasks.records import FreeText, Sample
 
 
 class Reached(BaseException):
@@ -259,6 +266,35 @@ def test_review(ask: Ask, tmp_path: Path) -> None:
     check(given, overwrite=True)
     assert Path("there.csv") in given.values()
     check(ask(export, "review a.vip --export there.csv"), overwrite=False)
+
+
+def test_review_of_files(ask: Ask, tmp_path: Path) -> None:
+    """Questions, samples that are answered in words, and blanks."""
+    write_options(tmp_path / "q.csv")
+    why = FreeText(question="why does the dog run")
+    asked = [Sample(id=f"q{number}", task="nextqa-oe", task_version=1, video=f"v{number}", ask=why) for number in range(3)]
+    write_samples(tmp_path / "w.jsonl", asked)
+    write_blanks(tmp_path / "b.json")
+    clip(tmp_path / "clips" / "v1.mp4", range(2))
+    ways = [("q.csv", "question_state:QuestionState"), ("w.jsonl", "written:WrittenState")]
+    for name, state in ways:
+        given = ask(f"vip.review.{state}", f"review {name} --no-open --judgements 3 --sample 2 --seed 5 --videos clips")
+        check(given, judgements=3)
+        whole = ask(f"vip.review.{state}", f"review {name} --no-open")
+        check(whole, judgements=None)
+        drawn = draw_ids([item.id for item in whole["items"]], 2, seed=5)
+        assert [item.id for item in given["items"]] == [item.id for item in whole["items"] if item.id in drawn]
+        assert len(drawn) == 2
+        assert len(whole["items"]) == 3
+        assert all((item.clip is not None) == (item.id in ("v1_1", "q1")) for item in given["items"])
+    check(ask("vip.review.question_state:QuestionState", "review q.csv"), way="check")
+    check(ask("vip.review.question_state:QuestionState", "review q.csv --answer"), way="answer")
+    check(ask("vip.review.blanks:read_items", "review b.json --videos clips"), videos=Path("clips"))
+    exports = [("q.csv", "question_export:export_questions"), ("w.jsonl", "written:export_written"), ("b.json", "blanks:export_answers")]
+    for name, export in exports:
+        ReviewLog(log_path(tmp_path / name)).close()
+        check(ask(f"vip.review.{export}", f"review {name} --export there.csv --overwrite"), out=Path("there.csv"), overwrite=True)
+        check(ask(f"vip.review.{export}", f"review {name} --export there.csv"), overwrite=False)
 
 
 def test_the_page_of_this_machine_is_asked_by_its_names_and_of_another_address_by_that_alone(

@@ -58,6 +58,8 @@ def test_a_submission_is_predicted_written_and_scored(folder: Path) -> None:
         (("submit", "features", "--split", "dev", "-o", "s"), 2, "has the splits val and test"),
         (("predict", "--zero-shot", "clip:clip"), 2, "--zero-shot needs --task NAME and --annotations FILE"),
         (("predict", "--video-features", "features"), 2, "--video-features is for --zero-shot"),
+        (("predict", "--video-index", "v.json"), 2, "--video-index is for --zero-shot"),
+        (("predict", "--threshold", "0.3"), 2, "--threshold is for --zero-shot"),
         (("predict", "x.jsonl", "--zero-shot", "clip:clip"), 2, "answers by itself"),
         (("tasks", "--data", "annotations"), 2, "vip tasks --suite value --data DIR"),
         (("tasks", "--suite", "value", "--data", "features"), 3, "has no files of VALUE"),

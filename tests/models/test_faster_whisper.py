@@ -7,6 +7,7 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -91,6 +92,24 @@ def test_a_model_is_downloaded_once_with_its_weights_last(installed: None, monke
     count = len(asked)
     registry.transcriber("turbo")
     assert len(asked) == count
+
+
+@pytest.mark.parametrize("step", ["language_of", "transcribe"])
+def test_a_device_that_fails_is_one_sentence(step: str, installed: None, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for names in adapter.FILES:
+        (tmp_path / names[0]).write_bytes(b"x")
+
+    def fail(*arguments: object, **more: object) -> None:
+        raise RuntimeError("CUDA failed with error out of memory")
+
+    loaded = SimpleNamespace(
+        supported_languages=["en", "de"], model=SimpleNamespace(is_multilingual=True), detect_language=fail, transcribe=fail
+    )
+    monkeypatch.setattr(adapter.FasterWhisperTranscriber, "_model", loaded)
+    monkeypatch.setitem(sys.modules, "ctranslate2", SimpleNamespace(set_random_seed=lambda seed: None))
+    asked = transcriber(tmp_path)
+    with pytest.raises(BackendError, match=r"failed \(CUDA failed with error out of memory\)\. Write .*cpu"):
+        list(asked.transcribe(NOISE, "de")) if step == "transcribe" else asked.language_of(NOISE)
 
 
 # ---------------------------------------------------------------- with it

@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -79,6 +80,23 @@ def test_red_text_is_read_in_the_right_colours(reader: RapidOcrReader) -> None:
 @pytest.mark.parametrize("size", [(1, 1), (7, 300), (3000, 2), (640, 360)])
 def test_a_picture_without_text_has_none(reader: RapidOcrReader, size: tuple[int, int]) -> None:
     assert reader.read(np.zeros((size[1], size[0], 3), np.uint8)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "least"),
+    [("Exit 42", 0.8), ("OK", 0.8), ("9", 0.95), ("O.", 0.95), ("– T", 0.95)],
+)
+def test_a_sign_alone_must_be_surer_than_a_word(text: str, least: float) -> None:
+    """Wheels are read as O, windows as T."""
+    box = np.array([(8, 8), (40, 8), (40, 20), (8, 20)], np.float32)
+    made = RapidOcrReader()
+
+    def texts(score: float, text: str = text) -> list[str]:
+        made.__dict__["_engine"] = lambda picture: SimpleNamespace(txts=[text], scores=[score], boxes=[box])
+        return [line.text for line in made.read(np.zeros((64, 64, 3), np.uint8))]
+
+    assert [texts(least - 0.01), texts(least)] == [[], [text]]
+    assert texts(1.0, "– . !") == []
 
 
 def test_the_library_says_nothing_itself(capfd: pytest.CaptureFixture[str]) -> None:

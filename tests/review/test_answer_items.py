@@ -95,6 +95,17 @@ def test_labels_are_a_table(name: str, tmp_path: Path) -> None:
         export_questions(judged(path, samples), tmp_path / name, source=path)
 
 
+def test_labels_that_are_there_are_not_replaced_unasked(tmp_path: Path) -> None:
+    path, samples = write(tmp_path)
+    (tmp_path / "people.csv").write_text("mine")
+    state = judged(path, samples)
+    with pytest.raises(UsageError, match=r"people\.csv exists already"):
+        export_questions(state, tmp_path / "people.csv", source=path)
+    assert (tmp_path / "people.csv").read_text() == "mine"
+    export_questions(state, tmp_path / "people.csv", source=path, overwrite=True)
+    assert read_labels(tmp_path / "people.csv") == {"0": True, "2": False}
+
+
 def test_a_file_that_does_not_fit_is_named(tmp_path: Path) -> None:
     path, samples = write(tmp_path)
     write_samples(samples, SAMPLES[1:])

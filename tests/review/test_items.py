@@ -59,6 +59,10 @@ def test_a_data_set_is_read_without_its_pictures_which_are_read_one_by_one(tmp_p
     assert [item.read_picture() for item in index.items] == expected
     assert index.items[0].texts[4] == "rope\nball"
     assert index.neighbours(3) == [4]
+    details = json.loads(index.items[0].details)
+    assert [(one["label"], one["box_xyxy"]) for one in details["detections"]] == [
+        (one.label, list(one.box_xyxy)) for one in made[0].frames[0].keyframe.detections or ()
+    ]
 
 
 def test_a_claim_without_support_flags_its_field(tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from tests.review.browser import CHROMIUM, Browser
 from tests.review.corpora import make_described, open_state
-from tests.review.test_blanks import fill, open_blanks
+from tests.review.test_blanks import fill, open_blanks, write_blanks
 from vip.cli.app import run
 from vip.errors import InputError, UsageError
 from vip.review.blanks import export_answers
@@ -259,6 +259,22 @@ def test_the_command_writes_hits_and_reads_results(
     state.log.close()
     assert run(["review", "a", "--import-mturk", "r.csv"]) == 0
     assert capsys.readouterr().out == "1 assignment: 3 new actions in the log.\n1 row left out: no id of a worker\n"
+
+
+@pytest.mark.parametrize("words", [["a", "--media-url", URL], ["blanks.json"]])
+def test_hits_that_are_there_are_not_replaced_unasked(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    make_described(Path("a"), 2)
+    write_blanks(Path("blanks.json"))
+    Path("hits").mkdir()
+    Path("hits/hits.csv").write_text("mine")
+    assert run(["review", *words, "--mturk", "hits"]) == 2
+    assert "hits.csv exists already. Add --overwrite" in " ".join(capsys.readouterr().err.split())
+    assert [(path.name, path.read_text()) for path in Path("hits").iterdir()] == [("hits.csv", "mine")]
+    assert run(["review", *words, "--mturk", "hits", "--overwrite"]) == 0
+    assert len(rows_of(Path("hits/hits.csv"))) == 2
 
 
 @pytest.mark.parametrize(

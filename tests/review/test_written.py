@@ -232,6 +232,35 @@ def test_pictures_are_asked_for_by_number_and_those_that_are_asked_for_are_not_s
     assert served.ask("/video/0").status == 404
 
 
+@pytest.fixture
+def questions(tmp_path: Path) -> Iterator[Served]:
+    """Three, and a clip of the second."""
+    path, clips = tmp_path / "q.jsonl", tmp_path / "clips"
+    write_samples(path, [question(number) for number in range(3)])
+    clips.mkdir()
+    (clips / "v1.mp4").write_bytes(b"x")
+    with serve(opened(path, videos=clips), WrittenServer, sources=PictureSources(path)) as running:
+        yield running
+
+
+def test_behind_a_sample_comes_the_next_open_one_and_not_the_first(questions: Served) -> None:
+    def following() -> list[int]:
+        return [questions.ask(f"/api/sample?reviewer=Ann&number={number}").json["next_open"] for number in range(3)]
+
+    assert following() == [1, 2, 0]
+    body = {"reviewer": "Ann", "actions": [{"uid": "1", "item": "q1", "field": "answer", "after": "to swim"}]}
+    assert questions.ask("/api/actions", body).status == 200
+    assert following() == [2, 2, 0]
+
+
+def test_clips_are_asked_for_by_number_and_are_no_links(questions: Served, tmp_path: Path) -> None:
+    assert [questions.ask(f"/video/{number}").status for number in range(4)] == [404, 200, 404, 404]
+    path, other = tmp_path / "clips/v1.mp4", tmp_path / "other.mp4"
+    path.rename(other)
+    path.symlink_to(other)
+    assert questions.ask("/video/1").status == 404
+
+
 def begin(tab: Browser, served: Served, **window: object) -> None:
     tab.complaints.clear()
     tab.open(served.address, **window)  # type: ignore[arg-type]

@@ -177,6 +177,18 @@ def test_a_part_of_a_long_video_is_searched_alone(long_video: Path) -> None:
     assert min(scenes_of(part)) >= 5
 
 
+def test_another_part_number_of_frames_or_embedder_is_another_search(long_video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(registry.BUILT_IN["embedder"], "others", f"{CountingEmbedder.__module__}:CountingEmbedder")
+    assert 35 not in scenes_of(choose(long_video, "where is scene 35?", end=310))
+    assert 35 in scenes_of(choose(long_video, "where is scene 35?", end=390))
+    assert 2 in scenes_of(choose(long_video, "where is scene 2?", end=390))
+    assert 2 not in scenes_of(choose(long_video, "where is scene 2?", start=50, end=390))
+    assert len(choose(long_video, "where is scene 2?", 2, end=390).keyframes) == 2
+    shown = CountingEmbedder.shown
+    choose(long_video, "where is scene 2?", 2, end=390, embedder="others")
+    assert CountingEmbedder.shown > shown
+
+
 def test_what_a_killed_search_left_is_made_again(long_video: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object) -> None:
         raise KeyboardInterrupt

@@ -314,6 +314,28 @@ def test_two_machines_that_add_at_once_lose_nothing(
 
 
 @pytest.mark.extra("moto")
+def test_what_could_not_be_copied_to_s3_is_copied_by_the_next_search(
+    scenes: Path,
+    tmp_path: Path,
+    s3: S3,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    address, query, notes = f"s3://{BUCKET}/index", SearchQuery(like=picture(tmp_path / "q.png", 23)), Notes()
+    on("one", monkeypatch, tmp_path)
+    find_moments(query, [scenes], folder=address)
+    give_scenes(run_folder(scenes / "next.vip", 6), range(20, 26))
+    s3.fails = lambda method, path: method in ("PUT", "POST") and "index.sqlite" in path
+    assert find_moments(query, [scenes], folder=address, observer=notes).moments[0].keyframe_id == "next:0003"
+    assert any("cannot be written" in text for text in notes.told)
+    s3.fails = lambda method, path: False
+    find_moments(query, [scenes], folder=address)
+    on("two", monkeypatch, tmp_path)
+    there = Notes()
+    assert find_moments(query, [scenes], folder=address, observer=there).moments[0].keyframe_id == "next:0003"
+    assert not there.indexed
+
+
+@pytest.mark.extra("moto")
 def test_an_index_on_s3_that_cannot_be_written_says_so(
     scenes: Path,
     tmp_path: Path,

@@ -364,6 +364,22 @@ def test_bf16_where_it_is_asked_for_finds_about_the_same(kind: str, model: Model
         assert len(first) == pytest.approx(len(second), rel=0.3)
 
 
+@pytest.mark.parametrize("kind", ["detr", "owlv2", "grounding-dino"])
+def test_boxes_of_a_model_in_bf16_are_not_rounded_on_their_way_to_pixels(kind: str, model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
+    detector = made(kind, model, precision="bf16")
+    name = "post_process_object_detection" if kind == "detr" else "post_process_grounded_object_detection"
+    to_pixels = getattr(detector._processor, name)
+    dtypes = []
+
+    def note(outputs: Any, *arguments: Any, **more: Any) -> Any:
+        dtypes.extend([outputs.logits.dtype, outputs.pred_boxes.dtype])
+        return to_pixels(outputs, *arguments, **more)
+
+    monkeypatch.setattr(detector._processor, name, note)
+    found(detector, PICTURES[:1])
+    assert dtypes == [torch.float32, torch.float32]
+
+
 def test_the_cpu_computes_in_fp32_unless_asked(model: Model) -> None:
     detector = made("rt_detr", model)
     assert next(detector._model.parameters()).dtype == torch.float32

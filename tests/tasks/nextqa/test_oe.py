@@ -74,6 +74,9 @@ def test_second_references_count_and_those_of_other_questions_are_refused(task: 
         Reference(values=("cat", "foot")),
         Reference(values=("dog",)),
     ]
+    third = write_json(tmp_path / "more.json", {"v1": {"0": "puppy"}})
+    both = read(task, path, second, third)
+    assert [sample.reference.values[1:] for sample in both if sample.reference] == [("puppy",), ("foot",), ()], "of two files"
     with pytest.raises(InputError, match="1 of 2 second references are of unknown questions, such as v9_0"):
         read(task, path, write_json(second, {"v1": {"1": "foot"}, "v9": {"0": "x"}}))
 

@@ -43,7 +43,8 @@ def test_videos_are_ranked_by_the_mean_of_both_channels() -> None:
     both = make_corpus("abc", frames, sentences)
     assert np.allclose(both.similarity(queries), [[0.5, 0.5, 0.5**0.5]])
     assert [row.tolist() for row in rank_videos(both, queries)] == [[2, 0, 1]]
-    assert np.allclose(both.similarity_to(queries, 2), [0.5**0.5])
+    assert np.allclose([both.similarity_to(queries, number)[0] for number in range(3)], both.similarity(queries)[0])
+    assert np.allclose(make_corpus("abc", None, sentences).similarity_to(queries, 1), [1])
 
 
 def test_a_moment_is_the_window_with_the_largest_mean() -> None:
