@@ -56,6 +56,19 @@ def test_a_database_with_sql_of_a_stranger_is_one_sentence(kind: str, strange: s
 
 
 @pytest.mark.parametrize("kind", KINDS)
+def test_a_database_that_states_no_version_is_looked_at_too(kind: str, tmp_path: Path) -> None:
+    name, table, open_it = KINDS[kind]
+    path = tmp_path / name
+    open_it(path)
+    with closing(sqlite3.connect(path)) as file:
+        file.executescript(f"pragma user_version = 0; drop table {table}; {STRANGE['another table']}")
+    content = path.read_bytes()
+    with pytest.raises(StoreError, match="it holds the table evil, which vip did not make"):
+        open_it(path)
+    assert path.read_bytes() == content
+
+
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_schema_that_is_no_text_is_one_sentence(kind: str, tmp_path: Path) -> None:
     name, table, open_it = KINDS[kind]
     path = tmp_path / name

@@ -286,6 +286,31 @@ def test_a_new_generation_is_wanted_of_shards_with_keyframes_without_description
     assert list(state.each_undescribed()) == []
 
 
+def test_a_shard_that_was_begun_is_described_again_once_it_is_written(state: StateDatabase) -> None:
+    fill(state, [item(number) for number in range(2)])
+    for number in (0, 1):
+        ready(state, f"video{number}")
+        assert state.begin_shard(100) == number
+    (one,) = state.items_in_shard(1)
+    state.record_undescribed(one.id, [("video1:0002", "refusal", "no")])
+    state.request_descriptions()
+    assert state.shards_to_revise() == []
+    for number in (0, 1):
+        state.record_shard(number, size_bytes=100, rows=3, undescribed=number)
+    assert (state.shards_to_revise(), state.keyframes_to_describe()) == ([(1, 1)], 1)
+
+
+def test_keyframes_that_are_described_now_are_no_failures_any_more(state: StateDatabase) -> None:
+    fill(state, [item(1)])
+    ready(state, "video1")
+    (one,) = (id_ for (id_,) in state._fetch_all("SELECT id FROM items"))
+    state.record_undescribed(one, [("video1:0001", "refusal", "no"), ("video1:0002", "refusal", "no")])
+    state.record_undescribed(one, [("video1:0002", "network", "gone")])
+    assert [row[:3] for row in state.each_undescribed()] == [("video1:0002", "network", "gone")]
+    state.record_undescribed(one, [])
+    assert (list(state.each_undescribed()), state.has_undescribed()) == ([], False)
+
+
 def test_what_a_sidecar_says_is_not_described_is_known_to_a_state_that_was_lost(state: StateDatabase) -> None:
     fill(state, [item(1)])
     left = (

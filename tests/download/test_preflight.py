@@ -77,6 +77,8 @@ def test_cookies_that_others_may_read_are_named(mode: int, tmp_path: Path) -> No
         ({"proxy": "ftp://proxy:1"}, "--proxy"),
         ({"proxy": "http://proxy:99999"}, "--proxy"),
         ({"proxy": "ftp://me:secret@proxy"}, "--proxy '…proxy'"),
+        ({"proxy": "ftp://me:very@secret@proxy"}, "--proxy '…proxy'"),
+        ({"video_base_url": "ftp://me@home:very@secret@host"}, "--video-base-url '…host'"),
         ({"video_base_url": "file:///x"}, "--video-base-url"),
         ({"youtube8m_base_url": "data"}, "--youtube8m-base-url"),
         ({"ytdlp_opts": "--exec reboot"}, "--exec"),

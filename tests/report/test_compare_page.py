@@ -82,6 +82,14 @@ def test_the_moment_that_each_covers_least_is_shown(tmp_path: Path) -> None:
     assert all(len(page.of("img")) == 1 for page in missed)
 
 
+def test_a_moment_whose_thumbnail_one_run_lacks_is_shown_by_another(tmp_path: Path) -> None:
+    compared = comparison(tmp_path)
+    (compared.choices[0].run.folder / store.THUMBNAILS).unlink()
+    html = write_comparison(compared).read_text(encoding="utf-8")
+    missed = [Page(found) for found in re.findall(r'<div class="missed">.*?</div>', html, re.S)]
+    assert [len(page.of("img")) for page in missed] == [1, 1]
+
+
 def test_the_page_says_how_to_have_each_choice_again_and_which_is_the_default(tmp_path: Path) -> None:
     found = read(write_comparison(comparison(tmp_path)))
     assert "--sampler every:2s --pruner algorithm1" in found.text

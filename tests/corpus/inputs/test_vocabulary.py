@@ -26,6 +26,14 @@ def test_a_label_without_a_name_keeps_its_number(tmp_path: Path) -> None:
     assert vocabulary(tmp_path).names(["9"]) == ("9",)
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_a_number_is_a_number_also_where_another_label_is_called_so(order: int) -> None:
+    topics = [Topic(7, "Car", ("Autos & Vehicles",), ""), Topic(252, "7", ("Science",), "")]
+    words = Vocabulary(topics[::order])
+    assert words.names(["7", "252", "Car"]) == ("Car", "7", "Car")
+    assert words.verticals(["7"]) == ("Autos & Vehicles",)
+
+
 def test_the_topic_has_the_descriptions_in_the_order_of_the_labels(tmp_path: Path) -> None:
     words = vocabulary(tmp_path)
     assert words.topic_of(["Car", "Snow"]) == (
