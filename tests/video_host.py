@@ -24,7 +24,7 @@ class Answer:
     Args:
         way: whole; `reset`: half of the body, then the connection is cut; `short`: half of it, then a proper end; `hang`: half of it,
             then silence; `endless`: the body, then more for ever, and no length told; `unsized`: the body, and no length told;
-            `mute`: nothing at all.
+            `mute`: nothing at all; `drip`: half of it, then a byte now and then.
         pause_s: before each block of 64 kB.
     """
 
@@ -32,7 +32,7 @@ class Answer:
     type: str = "text/html"
     status: int = 200
     headers: dict[str, str] = field(default_factory=dict)
-    way: Literal["whole", "reset", "short", "hang", "endless", "unsized", "mute"] = "whole"
+    way: Literal["whole", "reset", "short", "hang", "endless", "unsized", "mute", "drip"] = "whole"
     pause_s: float = 0.0
 
 
@@ -125,6 +125,8 @@ def _say(handler: Any, host: VideoHost, answer: Answer) -> None:
     handler.close_connection = True
     if answer.way == "hang":
         host.closing.wait(60)
+    while answer.way == "drip" and not host.closing.wait(0.02):
+        _send(handler, host, b" ")
     while answer.way == "endless" and not host.closing.is_set():
         _send(handler, host, BLOCK)
     if answer.way == "reset":

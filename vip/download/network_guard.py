@@ -1,4 +1,4 @@
-"""Limits what a download may reach: with `--public-only` the public network alone, and never through another program.
+"""Limits what a download may reach: with `--public-only` the public network alone, never through another program, no server that drips.
 
 A check of host names is not enough: a name may resolve to another address when it is used, and a redirect may lead anywhere. So an
 audit hook of Python checks every connection of this process as it is made. It does not see connections of libraries in C, so those are
@@ -14,11 +14,12 @@ import socket
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
 from vip.download.addresses import is_public_ip
+from vip.download.slow_servers import ConnectionWatch
 from vip.errors import ItemError
 from vip.wording import option
 
@@ -41,8 +42,18 @@ class NetworkGuard:
 
     public_only: bool
     proxies: frozenset[tuple[str, int]]
-    refusal: ItemError | None = None
-    """Why the last connection or program was refused."""
+    watch: ConnectionWatch = field(default_factory=ConnectionWatch)
+    _refusal: ItemError | None = None
+
+    @property
+    def refusal(self) -> ItemError | None:
+        """Why a connection or a program was refused or broken off."""
+        return self.watch.slow or self._refusal
+
+    def watch_connection(self, connection: Any, address: Any) -> None:
+        if self.watch.slow:  # else the next try would hang as long
+            raise BlockedConnectionError(13, str(self.watch.slow))
+        self.watch.add(connection, address)
 
     def check_connection(self, address: Any) -> None:
         if not self.public_only or not isinstance(address, tuple) or address[:2] in self.proxies:
@@ -64,7 +75,7 @@ class NetworkGuard:
             self._refuse("The video is a kind of stream that only another program could fetch, which vip does not let it.", "no_video")
 
     def _refuse(self, message: str, kind: Any = "not_public") -> None:
-        self.refusal = ItemError(message, kind)
+        self._refusal = ItemError(message, kind)
         raise BlockedConnectionError(13, message)
 
 
@@ -86,7 +97,8 @@ def guard_network(public_only: bool, proxies: Iterable[str]) -> Iterator[Network
         _is_hooked = True
     _active = guard
     try:
-        yield guard
+        with guard.watch:
+            yield guard
     finally:
         _active = None
 
@@ -96,6 +108,7 @@ def _audit(event: str, arguments: tuple[Any, ...]) -> None:
         return
     if event == "socket.connect":
         _active.check_connection(arguments[1])
+        _active.watch_connection(*arguments)
     elif event == "http.client.send":
         _active.check_request(arguments[1])
     elif event == "subprocess.Popen":

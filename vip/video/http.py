@@ -89,7 +89,8 @@ class Connection:
                 raise exc.cause from None
             except (OSError, http.client.HTTPException, ValueError) as exc:
                 self.close()
-                if tries == 1 or not self._answered:  # a server that never answered is an error at once
+                is_final = tries == 1 or not self._answered  # a server that never answered is an error at once
+                if is_final or isinstance(exc, _SlowServerError):
                     raise InputError(f"{self.name} cannot be read: {_describe_error(exc, self._host())}") from exc
                 sleep(PAUSE_S)
         raise AssertionError("the last try returns or raises")
@@ -198,7 +199,7 @@ def _read(response: http.client.HTTPResponse, count: int) -> bytes:
     """Return `count` bytes, fewer where the answer ends.
 
     Raises:
-        TimeoutError: fewer than `LEAST_BYTES` come within `TIMEOUT_S`.
+        _SlowServerError: fewer than `LEAST_BYTES` come within `TIMEOUT_S`.
     """
     data = bytearray()
     due_s, wanted = monotonic() + TIMEOUT_S, LEAST_BYTES
@@ -206,14 +207,14 @@ def _read(response: http.client.HTTPResponse, count: int) -> bytes:
         data += piece
         if monotonic() > due_s:
             if len(data) < wanted:
-                raise TimeoutError
+                raise _SlowServerError
             due_s, wanted = monotonic() + TIMEOUT_S, len(data) + LEAST_BYTES
     return bytes(data)
 
 
 @contextmanager
 def _in_time(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Break the connection off where the block takes longer than `TIMEOUT_S`, and raise TimeoutError."""
+    """Break the connection off where the block takes longer than `TIMEOUT_S`, and raise _SlowServerError."""
     is_late = Event()
 
     def break_off() -> None:
@@ -233,7 +234,11 @@ def _in_time(connection: http.client.HTTPConnection) -> Iterator[None]:
     finally:
         timer.cancel()
     if is_late.is_set():  # the part of the answer that there is reads like a whole one
-        raise TimeoutError
+        raise _SlowServerError
+
+
+class _SlowServerError(TimeoutError):
+    """The server sends, but too little, as it would the next time."""
 
 
 class _WriteError(Exception):
