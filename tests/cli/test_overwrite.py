@@ -20,7 +20,7 @@ ANNOTATIONS = "predict --task nextqa-mc --annotations q.csv -o there.jsonl"
     ("command", "name"),
     [
         (SAMPLES, "there.jsonl"),
-        *((OWN, f"there.{ending}") for ending in ("jsonl", "csv", "html")),
+        *((OWN, f"there{ending}") for ending in (".jsonl", ".csv", ".html", "-1.html")),
         (ANNOTATIONS, "there.jsonl"),
         ("predict s.jsonl --baseline longest -o there.jsonl", "there.jsonl"),
         ("predict s.jsonl --model run -o there.jsonl", "there.jsonl"),

@@ -41,6 +41,12 @@ def test_http_addresses_are_addresses(address: str) -> None:
     assert source_of(address) == AddressSource(address)
 
 
+@pytest.mark.parametrize("address", ["http://me:pa/ss@127.0.0.1:9/a.mp4", "http://me:pa?ss@127.0.0.1:9/a.mp4", "http://me:pa#ss@h/a.mp4"])
+def test_a_password_that_is_not_escaped_is_not_shown(address: str) -> None:
+    source = AddressSource(address)
+    assert (source.location, str(source), source.exact_location.partition("#")[0]) == ("http://me:…",) * 3
+
+
 def test_neither_login_nor_query_of_an_address_is_shown() -> None:
     source = AddressSource(SECRETS)
     assert source.location == str(source) == "https://example.org:8443/a/My%20clip.mp4"

@@ -108,6 +108,10 @@ class AddressSource:
     @property
     def location(self) -> str:
         parts = urlsplit(self.address)
+        try:
+            _ = parts.port
+        except ValueError:  # it may be the beginning of a password that has a slash in it
+            return f"{parts.scheme}://{parts.netloc.partition(':')[0]}:…"
         return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
     @property
