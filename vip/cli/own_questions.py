@@ -71,8 +71,8 @@ def make_own_samples(request: OwnQuestionsRequest, settings: SampleSettings, con
 
     _check(request)
     table = request.out if request.out.suffix == ".csv" else request.out.with_suffix(".csv")
-    pages = (table.with_suffix(".html"), table.with_name(f"{table.stem}-1.html"))  # the first of several, where there are many questions
-    for path in dict.fromkeys((request.out, table, *pages)):
+    html = (table.with_suffix(".html"), table.with_name(f"{table.stem}-1.html"))  # the first of several, where there are many questions
+    for path in dict.fromkeys((request.out, table, *html)):
         check_new(path, overwrite=request.overwrite)
     if table.exists() and request.source.exists() and table.samefile(request.source):
         raise InputError(f"{table} holds the questions themselves. Name another file with -o.")
