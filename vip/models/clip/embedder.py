@@ -101,13 +101,20 @@ class OpenClipEmbedder:
 
         with self._lock, torch.inference_mode():
             if not self._is_on_device:  # not while loading: a process that has set up a GPU cannot be forked
-                self._model.to(self._hardware.device)
-                self._is_on_device = True
+                self._put_on_device()
             rows = batches.map(work, items)
             if not rows:
                 return np.zeros((0, self.dim), np.float32)
             vectors = torch.nn.functional.normalize(torch.stack(rows).float(), dim=-1)
             return np.asarray(vectors.cpu().numpy(), np.float32)
+
+    def _put_on_device(self) -> None:
+        if self._hardware.device.startswith("cuda"):
+            from vip.models.clip.cuda import use_products
+
+            use_products(self._model)
+        self._model.to(self._hardware.device)
+        self._is_on_device = True
 
     def _encode_images(self, images: Sequence[Image]) -> Sequence[torch.Tensor]:
         """Return one vector an image, still on the device: the next batch is sent while this one is worked on."""
