@@ -12,7 +12,7 @@ import pytest
 from tests.corpus.test_state import fill, item, ready
 from vip.corpus.inputs.rows import BadRow
 from vip.corpus.state import FAILED, SampledItem, StateDatabase
-from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, size, status, status_of
+from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, status, status_of
 from vip.errors import StoreError
 from vip.llm.outage import OutagePause
 
@@ -179,22 +179,6 @@ def test_the_list_is_told_of_where_not_all_of_it_is_done(changed: dict[str, Any]
 )
 def test_a_duration_has_the_unit_that_fits(seconds: float, text: str) -> None:
     assert duration(seconds) == text
-
-
-@pytest.mark.parametrize(
-    ("count", "text"),
-    [
-        (0, "0 bytes"),
-        (999, "999 bytes"),
-        (1000, "1.0 kB"),
-        (1_500_000, "1.5 MB"),
-        (2e9, "2.0 GB"),
-        (3e12, "3.0 TB"),
-        (4e15, "4000.0 TB"),
-    ],
-)
-def test_a_size_has_the_unit_that_fits(count: float, text: str) -> None:
-    assert size(count) == text
 
 
 @pytest.mark.parametrize(

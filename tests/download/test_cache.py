@@ -40,6 +40,13 @@ def test_a_video_that_is_downloaded_again_has_the_subtitles_of_now(tmp_path: Pat
     assert {path.name: path.read_text() for path in folder.glob("*.vtt")} == {f"video.{name}.vtt": f"{languages}" for name in languages}
 
 
+def test_a_video_that_is_downloaded_again_in_another_format_takes_no_more_room(tmp_path: Path) -> None:
+    for suffix in (".mp4", ".webm"):
+        (tmp_path / f"loaded{suffix}").write_bytes(b"video")
+        path = cache.keep("https://h/a", tmp_path / f"loaded{suffix}")
+    assert [found.name for found in path.parent.glob("video*")] == ["video.webm"]
+
+
 def test_what_is_not_whole_is_not_there(tmp_path: Path) -> None:
     path = put(tmp_path, "https://h/a.mp4")
     path.write_bytes(b"v" * 999)

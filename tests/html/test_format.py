@@ -32,8 +32,14 @@ def test_numbers(value: float, expected: str) -> None:
     assert number(value) == expected
 
 
-@pytest.mark.parametrize(("size", "expected"), [(999, "999 bytes"), (1000, "1.0 kB"), (2_433_000, "2.4 MB"), (3_000_000_000, "3.0 GB")])
-def test_file_sizes(size: int, expected: str) -> None:
+@pytest.mark.parametrize(
+    ("size", "expected"),
+    [
+        *((0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (999_940, "999.9 kB"), (999_999, "1.0 MB"), (2_433_000, "2.4 MB")),
+        *((2e9, "2.0 GB"), (999_999_999_999, "1.0 TB"), (3e12, "3.0 TB"), (4e15, "4000.0 TB")),
+    ],
+)
+def test_file_sizes(size: float, expected: str) -> None:
     assert file_size(size) == expected
 
 

@@ -11,6 +11,7 @@ from vip.corpus.inputs.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, StateDatabase
 from vip.corpus.state_dir import existing_home, running_pid
 from vip.errors import StoreError
+from vip.html.format import file_size
 from vip.llm.outage import OutagePause
 from vip.records import Record
 from vip.untrusted import DAMAGE, one_line
@@ -173,7 +174,8 @@ def lines(batch: BatchStatus) -> list[str]:
     if batch.again:
         found.append(f"  again      {batch.again:,} to be tried again, the first in {duration(batch.again_in_s or 0.0)}")
     found.append(
-        f"  keyframes  {batch.keyframes:,} of {duration(batch.video_s)} of video, {size(batch.bytes)} in {counted(batch.shards, 'shard')}"
+        f"  keyframes  {batch.keyframes:,} of {duration(batch.video_s)} of video,"
+        f" {file_size(batch.bytes)} in {counted(batch.shards, 'shard')}"
     )
     if batch.not_in_shards:
         found[-1] += f" ({counted(batch.not_in_shards, 'video waits for its own', 'videos wait for theirs')})"
@@ -206,12 +208,3 @@ def duration(seconds: float) -> str:
             value = seconds / length
             return f"{value:.0f} {unit}" if value >= 10 or unit == "s" else f"{value:.1f} {unit}"
     return f"{seconds / 86400:.1f} days"
-
-
-def size(count: float) -> str:
-    """Return a size as `12.3 MB`."""
-    for unit in ("bytes", "kB", "MB", "GB", "TB"):
-        if count < 1000 or unit == "TB":
-            return f"{count:.0f} {unit}" if unit == "bytes" else f"{count:.1f} {unit}"
-        count /= 1000
-    raise AssertionError

@@ -83,6 +83,9 @@ def keep(shown: str, path: Path, *, version: str = "", title: str | None = None,
         for language, file in subtitles.items():
             file.replace(folder / f"video.{language}.vtt")
         path.replace(target)
+        for old in folder.glob("video.*"):
+            if old != target and old.suffix != ".vtt":
+                old.unlink()
         size = target.stat().st_size
     except OSError as exc:
         raise StoreError(f"{target} cannot be written: {exc.strerror}. Make room, or set XDG_CACHE_HOME to another disk.") from exc

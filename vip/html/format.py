@@ -42,12 +42,15 @@ def number(value: float) -> str:
     return f"{value:.1f}" if abs(value) >= 10 else f"{value:.2f}"
 
 
-def file_size(size_bytes: int) -> str:
+def file_size(size_bytes: float) -> str:
     """Return `2.4 MB`, `999 bytes`."""
-    for unit, power in (("GB", 9), ("MB", 6), ("kB", 3)):
-        if size_bytes >= 10**power:
-            return f"{size_bytes / 10**power:.1f} {unit}"
-    return f"{size_bytes} bytes"
+    if size_bytes < 1000:
+        return f"{size_bytes:.0f} bytes"
+    for unit in ("kB", "MB", "GB"):
+        size_bytes /= 1000
+        if round(size_bytes, 1) < 1000:
+            return f"{size_bytes:.1f} {unit}"
+    return f"{size_bytes / 1000:.1f} TB"
 
 
 def whole_number(count: int) -> str:

@@ -44,7 +44,7 @@ def options_given(card: DataCard) -> list[str]:
     values = {
         name: value for one in given for name, value in one.model_dump(mode="json", exclude_defaults=True, exclude=SECRET_SETTINGS).items()
     }
-    return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {_text(value)}") for name, value in values.items()]
+    return [f"--{name.replace('_', '-')}" + ("" if value is True else f" {shlex.quote(_text(value))}") for name, value in values.items()]
 
 
 def provenance_tables(card: DataCard) -> Iterator[CardTable]:

@@ -12,10 +12,10 @@ from vip.corpus.card.counts import DataSetCounts
 from vip.corpus.inputs.sampling import Distribution
 from vip.corpus.retries import RULES
 from vip.corpus.settings import BatchConfig
-from vip.corpus.status import BatchStatus, duration, size
+from vip.corpus.status import BatchStatus, duration
 from vip.dataset.items import UNKNOWN_VERTICAL
 from vip.dataset.statistics import ModelUse
-from vip.html.format import date
+from vip.html.format import date, file_size
 from vip.llm.budget import dollars
 from vip.wording import counted
 
@@ -111,7 +111,7 @@ def facts(card: DataCard) -> list[tuple[str, str]]:
         ("Length", duration(videos.lengths_s.total)),
         ("Keyframes", f"{words.keyframes:,}"),
         ("Described", f"{words.described:,} ({share(words.described, words.keyframes)})" if words.described else "none"),
-        ("Shards", f"{counts.shards:,} of {' and '.join(counts.files) or 'nothing'}, {size(counts.bytes)}"),
+        ("Shards", f"{counts.shards:,} of {' and '.join(counts.files) or 'nothing'}, {file_size(counts.bytes)}"),
         ("Failed", f"{status.failed:,} of {counted(status.chosen, 'video')} ({share(status.failed, status.chosen)})"),
         ("Of the list", f"{status.not_chosen:,} not chosen, {counted(status.bad_rows, 'bad row')}"),
     ]
