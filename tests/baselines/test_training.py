@@ -69,7 +69,7 @@ def test_the_learning_rate_falls_where_the_score_does_not_rise(tmp_path: Path) -
     assert [row.learning_rate for row in falling.rows] == pytest.approx([0.1, 0.1, 0.1, 0.05, 0.05])
 
 
-@pytest.mark.parametrize(("scores", "best"), [([0.0, 0.0, 0.0], 1), ([0.1, 0.3, 0.3, 0.2], 2), ([0.3, 0.2, 0.4], 3)])
+@pytest.mark.parametrize(("scores", "best"), [([0.0, 0.0, 0.0], 1), ([0.1, 0.3, 0.3, 0.2], 2), ([0.3, 0.2, 0.4], 3), ([0.5, 0.3, 0.4], 1)])
 def test_the_weights_of_the_first_of_the_best_epochs_are_kept(scores: list[float], best: int, tmp_path: Path) -> None:
     rows = loop_over(tmp_path, scores).rows
     assert kept(tmp_path) == best

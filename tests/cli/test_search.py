@@ -64,6 +64,7 @@ def test_an_index_has_its_place(capsys: pytest.CaptureFixture[str]) -> None:
         (["pump", "nowhere/"], 3, "nowhere"),
         (["pump", "runs/", "--field", "colour"], 2, 'no field "colour"'),
         (["pump", "runs/", "--start", "soon"], 2, "--start"),
+        (["pump", "runs/", "--end", "soon"], 2, "--end: "),
         (["pump", "runs/", "--moments", "0"], 2, "--moments"),
         (["--like", "missing.png", "runs/"], 3, "missing.png"),
     ],
