@@ -10,6 +10,7 @@ from typing import Any
 import PIL.Image
 import pytest
 
+import vip.captioning.verify
 from tests.captioning.keyframes import DIRECT, PERSON, Scripted, describer, run_folder
 from tests.captioning.talking import Numbers, Talking, number_in, said
 from vip import store
@@ -65,7 +66,9 @@ def verdicts(row: Description) -> dict[str, str]:
     return {check.field: check.verdict for check in row.verification.checks}
 
 
-def test_what_fits_its_frame_is_supported_and_what_does_not_is_marked(path: Path) -> None:
+@pytest.mark.parametrize("batch", [32, 3])
+def test_what_fits_its_frame_is_supported_and_what_does_not_is_marked(path: Path, batch: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.captioning.verify, "BATCH", batch)
     rows = verified(path, Talking(), Numbers(path))
     assert len(rows) == COUNT
     for number, row in enumerate(rows):

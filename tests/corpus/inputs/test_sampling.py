@@ -63,6 +63,7 @@ def test_the_smallest_weight_of_the_named_topics_is_multiplied_in() -> None:
     assert weights.of(item("a", labels=["Goal", "Slide show"], verticals=["Sports"])) == pytest.approx(0.2)
     assert weights.of(item("a", labels=["Goal", "Football"], verticals=["Sports"])) == 6
     assert weights.of(item("a", labels=["Football"], verticals=["Sports"])) == 2
+    assert Weights(topics={"slide show": 0.0}).of(item("a", labels=["Slide show"])) == 0
 
 
 def test_the_largest_weight_is_that_of_a_video_with_no_topic_that_is_named_where_all_of_these_are_smaller() -> None:
