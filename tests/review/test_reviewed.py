@@ -176,3 +176,15 @@ def test_the_log_in_a_run_counts_before_that_of_the_folder_above(tmp_path: Path)
         state.record([action(item, "focus", text, before="a dancer")])
         state.log.close()
     assert [row["focus"] for row in exported(run, tmp_path / "out")] == ["a dancer", "a kite", "a cup"]
+
+
+def test_a_text_of_an_export_that_is_changed_again_has_the_last_hand(tmp_path: Path) -> None:
+    write_shard(str(tmp_path / "corpus"), 0, [sample("abc", 1)], "parquet")
+    rewrite(tmp_path / "corpus", "abc:0001")
+    export([str(tmp_path / "corpus")], "parquet", out=str(tmp_path / "second"), revise=ReviewedTexts())
+    state = open_state(tmp_path / "second")
+    state.record([action("abc:0001", "focus", "a blue kite", by="Bob", before=state.value("abc:0001", "focus"))])
+    state.log.close()
+    (row,) = exported(tmp_path / "second", tmp_path / "out")
+    assert row["focus"] == "a blue kite"
+    assert reviewed(row)["changed_by"] == {"dense_caption": "engine:fake", "focus": "Bob"}
