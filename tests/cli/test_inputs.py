@@ -75,19 +75,22 @@ def test_folders_in_folders_are_looked_into_where_that_is_asked(tmp_path: Path, 
         "one/.hidden/b.mp4",
         "one/three/img1.png",
         "one/three/img2.png",
+        "one/renamed/keyframes/x.png",
+        "one/holiday.vip/c.mp4",
     ):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         picture(path) if path.suffix == ".png" else shutil.copyfile(SAMPLE, path)
-    (tmp_path / "one/two/old.vip/manifest.json").write_text("{}")
+    for run in ("two/old.vip", "renamed"):
+        (tmp_path / "one" / run / "manifest.json").write_text("{}")
     (tmp_path / "one/two/loop").symlink_to(tmp_path / "one", target_is_directory=True)
     assert find_videos(["one"]) == ([FileSource(Path("one/a.mp4"))], 0, 0)
     sources, passed_over, _ = find_videos(["one"], recursive=True)
-    assert [str(source) for source in sources] == ["one/a.mp4", "one/three", "one/two/a.mp4"]
+    assert [str(source) for source in sources] == ["one/a.mp4", "one/holiday.vip/c.mp4", "one/three", "one/two/a.mp4"]
     assert passed_over == 0
     done = vip(tmp_path, "extract", "one", "-r", "-n", "1", "-o", "runs")
     assert done.code == 0, done.err
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"index.html", "one-a.mp4.vip", "one-two-a.mp4.vip", "three.vip"}
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"index.html", "one-a.mp4.vip", "one-two-a.mp4.vip", "three.vip", "c.vip"}
 
 
 def test_a_folder_whose_videos_lie_deeper_says_how_to_reach_them(tmp_path: Path) -> None:

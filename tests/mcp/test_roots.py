@@ -12,9 +12,10 @@ from vip.mcp.roots import Roots, real_roots
 
 @pytest.fixture
 def roots(tmp_path: Path) -> Roots:
-    for name in ("one", "two", "work", "elsewhere"):
+    for name in ("one", "two", "work", "elsewhere", "one-more"):
         (tmp_path / name).mkdir()
     (tmp_path / "elsewhere" / "secret.mp4").write_bytes(b"secret")
+    (tmp_path / "one-more" / "x.mp4").touch()
     return Roots(real_roots([tmp_path / "one", tmp_path / "two"]), tmp_path / "work")
 
 

@@ -103,6 +103,16 @@ def test_a_finished_training_is_not_begun_again(tmp_path: Path, t5: str, data: F
         )
 
 
+def test_a_folder_that_is_written_over_is_as_a_new_one(tmp_path: Path, t5: str, data: FillerData) -> None:
+    plain = FillerData(train=data.train, val=data.val)
+    given = settings("text", "training.epochs=1")
+    train_filler(given, plain, t5, tmp_path / "new", observer=SilentObserver())
+    train_filler(settings("text", "training.seed=3"), plain, t5, tmp_path / "old", observer=SilentObserver())
+    train_filler(given, plain, t5, tmp_path / "old", overwrite=True, observer=SilentObserver())
+    for name in ("weights.safetensors", "filler.json", "epochs.jsonl"):
+        assert (tmp_path / "old" / name).read_bytes() == (tmp_path / "new" / name).read_bytes(), name
+
+
 def test_a_training_without_an_epoch_begins_again_only_with_the_t5_that_is_named(tmp_path: Path, t5: str, data: FillerData) -> None:
     """The folder may be somebody else's, and name any folder of this machine or any model of the hub."""
     train_filler(settings("text"), plain := FillerData(train=data.train, val=data.val), t5, tmp_path / "run", observer=SilentObserver())

@@ -374,13 +374,13 @@ def test_a_request_that_is_no_good_does_not_cost_its_neighbours_theirs(model: Mo
     good = describe(3, engine)
     broken = dataclasses.replace(good, pictures=(Picture(good.pictures[0].data[:50], "image/png"),))
     long = dataclasses.replace(good, prompt="dog " * 4200)
-    first, second, third = together(engine, [broken, long, good])
+    first, second, third = together(engine, [broken, good, long])
     assert isinstance(first, ReplyError)
     assert first.kind == "picture"
-    assert isinstance(second, ReplyError)
-    assert second.kind == "too_large"
-    assert "takes 4096 with its answer" in str(second)
-    assert said(third) == said(together(engine, [good])[0])
+    assert isinstance(third, ReplyError)
+    assert third.kind == "too_large"
+    assert "takes 4096 with its answer" in str(third)
+    assert said(second) == said(together(engine, [good])[0])
 
 
 def test_the_answer_to_a_long_question_ends_with_the_models_context(model: Model) -> None:
