@@ -4,11 +4,12 @@
     pip install -e '.[dev,mutants]'
     python benchmarks/mutants.py --seed 1 --sample 100 -o mutants-1.json
     python benchmarks/mutants.py --again mutants-1.json       # after a kill, or once there are tests for the survivors
+    python benchmarks/mutants.py --bugs bugs.jsonl            # bugs written by hand, in place of a draw
 
-For each mutant the tests run that should know: the file that mirrors the module, then those that import it, then the others of its
-folder and of its room, the quick ones first; the first failure ends it. A test counts that passes without the mutant; the others are
-left out, and named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each mutant, and prints them as
-Markdown.
+For each mutant the tests run that should know: the file that mirrors the module, then those that import it, those that import one which
+does, the others of its folder and of its room, quick tests before slow ones; the first failure ends it. A test counts that passes without
+the mutant; the others are left out, and named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each
+mutant, and prints them as Markdown.
 """
 
 from __future__ import annotations
@@ -32,16 +33,18 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock, local
 
-from mutations import ROOMS, Mutant, draw
+from mutations import Mutant, by_hand, draw, room_of
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
 EQUIVALENT = Path(__file__).with_suffix(".toml")
 HUNG_S = 150.0  # a file of tests that takes longer hangs; where its usual time is known,
 SLOWER, START_S = 4.0, 45.0  # so many times that, and so long more
-MOST_S = 120.0  # for a mutant: no file of tests is begun after that; what fails or hangs without the mutant as well does not count
+MOST_S = 300.0  # for a mutant: no file of tests is begun after that; what fails or hangs without the mutant as well does not count
+WAITS = 2.5  # turns that the slow tests of a file come later than its quick ones
 UNKNOWN_S = 5.0  # what a file of tests counts as that never ran
 CAUGHT, TIMED_OUT, SURVIVED, EQUAL = "caught", "timed out", "survived", "equivalent"
+NO_TESTS = 5  # the exit status of pytest where no test was left to run
 FAILURES = (1, 2)  # exit statuses of pytest: a test failed; a file of tests could not be imported
 
 
@@ -62,7 +65,7 @@ class Result:
 
     @property
     def room(self) -> str:
-        return next(room for room in ROOMS if self.path == room or self.path.startswith(f"{room}/"))
+        return room_of(self.path)
 
 
 @dataclass
@@ -72,6 +75,8 @@ class Run:
     seed: int
     sample: int
     commit: str
+    bugs: str = ""
+    """The list of bugs that were written by hand, where nothing was drawn."""
     left_out: list[str] = field(default_factory=list)
     """Tests that fail without any mutant."""
     results: list[Result] = field(default_factory=list)
@@ -80,7 +85,10 @@ class Run:
     def read(cls, path: Path) -> Run:
         data = json.loads(path.read_text())
         rows = [Result(**row) for row in data["results"]]
-        return cls(data["seed"], data["sample"], data["commit"], data["left_out"], rows)
+        return cls(data["seed"], data["sample"], data["commit"], data.get("bugs", ""), data["left_out"], rows)
+
+    def mutants(self) -> list[Mutant]:
+        return by_hand(ROOT, Path(self.bugs)) if self.bugs else draw(ROOT, seed=self.seed, sample=self.sample)
 
     def write(self, path: Path) -> None:
         path.write_text(json.dumps({**asdict(self), "figures": self.figures()}, indent=1) + "\n")
@@ -89,7 +97,7 @@ class Run:
         """How many came to each end, by room."""
         counts = Counter((row.room, row.outcome) for row in self.results)
         ends = (CAUGHT, TIMED_OUT, SURVIVED, EQUAL)
-        return {room: {end: counts[room, end] for end in ends} for room in ROOMS}
+        return {room: {end: counts[room, end] for end in ends} for room in sorted({row.room for row in self.results})}
 
     def markdown(self) -> str:
         """The figures as a table, and the survivors with what was changed."""
@@ -112,46 +120,63 @@ class Run:
 def tests_of(root: Path, path: str) -> dict[str, int]:
     """The files of tests for a module, with their turn.
 
-    0 its own, 1 those of its room that import it, 2 others that do, 3 those of its folder, 4 those of its room.
+    0 its own, 1 those of its room that import it, 2 others that do, 3 those that import a module which does, 4 those of its folder, 5 those
+    of its room.
     """
-    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
-    parent, _, name = module.rpartition(".")
-    imports = re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
     folder = "tests" / Path(path).parent.relative_to("vip")
     own = (folder / f"test_{Path(path).stem}.py").as_posix()
     room = "tests/" + "/".join(Path(path).parent.parts[1:2])
+    imported, users = _import_of(path), _users(root, path)
     turns = {}
     for file in sorted((root / "tests").rglob("test_*.py")):
-        shown = file.relative_to(root).as_posix()
+        shown, text = file.relative_to(root).as_posix(), file.read_text()
         is_near = room != "tests/" and shown.startswith(f"{room}/")
         if shown == own:
             turns[shown] = 0
-        elif imports.search(file.read_text()):
+        elif imported.search(text):
             turns[shown] = 1 if is_near else 2
+        elif any(user.search(text) for user in users):
+            turns[shown] = 3
         elif is_near:
-            turns[shown] = 3 if Path(shown).parent == folder else 4
+            turns[shown] = 4 if Path(shown).parent == folder else 5
     return turns
+
+
+def _import_of(path: str) -> re.Pattern[str]:
+    """What a file that imports this module has in its text."""
+    module = path.removesuffix(".py").replace("/", ".").removesuffix(".__init__")
+    parent, _, name = module.rpartition(".")
+    return re.compile(rf"{re.escape(module)}\b|from {re.escape(parent)} import [^\n]*\b{re.escape(name)}\b|{re.escape(parent)} as ")
+
+
+def _users(root: Path, path: str) -> list[re.Pattern[str]]:
+    imported = _import_of(path)
+    files = [file for file in sorted((root / "vip").rglob("*.py")) if imported.search(file.read_text())]
+    return [_import_of(file.relative_to(root).as_posix()) for file in files if file != root / path]
 
 
 class Known:
     """What is known of the tests without a mutant: those that fail all the same, and how long files of tests take. Kept in a file."""
 
     def __init__(self, path: Path) -> None:
-        data = json.loads(path.read_text()) if path.exists() else {"failing": [], "seconds": {}}
-        self.path, self.failing, self.seconds = path, set(data["failing"]), dict(data["seconds"])
+        data = json.loads(path.read_text()) if path.exists() else {"failing": [], "empty": [], "seconds": {}}
+        self.path, self.failing, self.empty, self.seconds = path, set(data["failing"]), set(data["empty"]), dict(data["seconds"])
         self._lock = Lock()
 
-    def limit_s(self, file: str) -> float:
+    def limit_s(self, part: str) -> float:
         """From when on a file of tests hangs."""
-        return min(HUNG_S, SLOWER * self.seconds.get(file, HUNG_S) + START_S)
+        return min(HUNG_S, SLOWER * self.seconds.get(part, HUNG_S) + START_S)
 
-    def note(self, *, failing: str | None = None, file: str | None = None, seconds: float = 0.0) -> None:
+    def note(self, *, failing: str | None = None, part: str | None = None, seconds: float = 0.0, empty: bool = False) -> None:
         with self._lock:
             if failing is not None:
                 self.failing.add(failing)
-            if file is not None:
-                self.seconds[file] = seconds
-            self.path.write_text(json.dumps({"failing": sorted(self.failing), "seconds": self.seconds}, indent=1))
+            if part is not None:
+                self.seconds[part] = seconds
+            if part is not None and empty:
+                self.empty.add(part)
+            known = {"failing": sorted(self.failing), "empty": sorted(self.empty), "seconds": self.seconds}
+            self.path.write_text(json.dumps(known, indent=1))
 
     def left_out(self, file: str) -> list[str]:
         return [f"--deselect={test}" for test in sorted(self.failing) if test.startswith(f"{file}::")]
@@ -208,37 +233,60 @@ class Copy:
         return status, time.monotonic() - start, failed
 
 
+@dataclass(frozen=True)
+class Part:
+    """The quick tests of a file, or its slow ones."""
+
+    file: str
+    slow: bool
+
+    @property
+    def name(self) -> str:
+        return f"{self.file}, slow" if self.slow else self.file
+
+    @property
+    def mark(self) -> tuple[str, str]:
+        return "-m", "slow" if self.slow else "not slow"
+
+
+def parts_of(root: Path, path: str, known: Known) -> list[Part]:
+    """The tests that should know a module, in the order in which they run."""
+    turns = tests_of(root, path)
+    parts = [Part(file, slow) for file in turns for slow in (False, True)]
+    return sorted(parts, key=lambda part: (turns[part.file] + WAITS * part.slow, known.seconds.get(part.name, UNKNOWN_S)))
+
+
 def judge(mutant: Mutant, copy: Copy, known: Known) -> Result:
     """Run the tests that should know until one fails."""
     result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, SURVIVED)
     start = time.monotonic()
-    files = tests_of(copy.folder, mutant.path)
-    for file in sorted(files, key=lambda file: (files[file], known.seconds.get(file, UNKNOWN_S))):
-        if file in known.failing or time.monotonic() - start > MOST_S:
+    for part in parts_of(copy.folder, mutant.path, known):
+        if part.name in known.failing or part.name in known.empty or time.monotonic() - start > MOST_S:
             continue
         result.files += 1
         begun = time.monotonic()
-        if outcome := _caught(mutant, copy, known, file):
-            result.outcome, result.by = outcome, file
+        if outcome := _caught(mutant, copy, known, part):
+            result.outcome, result.by = outcome, part.name
             break
-        if file in known.failing:
+        if part.name in known.failing:
             start += time.monotonic() - begun
     result.seconds = round(time.monotonic() - start, 1)
     return result
 
 
-def _caught(mutant: Mutant, copy: Copy, known: Known, file: str) -> str | None:
-    """How a file of tests catches a mutant; None where it does not. What fails or hangs without the mutant as well is left out."""
-    while file not in known.failing:
+def _caught(mutant: Mutant, copy: Copy, known: Known, part: Part) -> str | None:
+    """How the tests catch a mutant; None where they do not. What fails or hangs without the mutant as well is left out."""
+    while part.name not in known.failing:
         with copy.changed(mutant):
-            status, seconds, failed = copy.test(file, "-x", *known.left_out(file), most_s=known.limit_s(file))
+            status, seconds, failed = copy.test(part.file, "-x", *part.mark, *known.left_out(part.file), most_s=known.limit_s(part.name))
         if status not in (None, *FAILURES):
-            known.note(file=file, seconds=seconds)
+            known.note(part=part.name, seconds=seconds, empty=status == NO_TESTS)
             return None
-        culprit = failed[0] if failed else file
-        if copy.test(culprit, most_s=known.limit_s(file))[0] not in (None, *FAILURES):
+        culprit = failed[0] if failed else part.file
+        marks = () if failed else part.mark
+        if copy.test(culprit, *marks, most_s=known.limit_s(part.name))[0] not in (None, *FAILURES):
             return TIMED_OUT if status is None else CAUGHT
-        known.note(failing=culprit)
+        known.note(failing=failed[0] if failed else part.name)
     return None
 
 
@@ -260,6 +308,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--sample", type=int, default=100)
+    parser.add_argument("--bugs", type=Path, help="try these bugs, one JSON object a line: path, old, new; nothing is drawn")
     parser.add_argument("--again", type=Path, help="go on with this run: try what was not caught or not tried")
     parser.add_argument("--list", action="store_true", help="show the mutants and try none")
     parser.add_argument("--processes", type=int, default=2, choices=(1, 2))
@@ -268,15 +317,15 @@ def main() -> None:
     )
     parser.add_argument("-o", "--out", type=Path)
     args = parser.parse_args()
-    run = Run.read(args.again) if args.again else Run(args.seed, args.sample, "")
+    run = Run.read(args.again) if args.again else Run(args.seed, args.sample, "", str(args.bugs or ""))
     run.commit = commit()
-    mutants = draw(ROOT, seed=run.seed, sample=run.sample)
+    mutants = run.mutants()
     drawn = {(mutant.path, mutant.diff) for mutant in mutants}
     run.results = [row for row in run.results if row.outcome in (CAUGHT, TIMED_OUT) and (row.path, row.diff) in drawn]
     if args.list:
         print("\n".join(f"{mutant.path}:{mutant.line} {mutant.operator}\n{mutant.diff}" for mutant in mutants))
         return
-    out = args.out or args.again or Path(f"mutants-{run.seed}.json")
+    out = args.out or args.again or Path(f"mutants-{args.bugs.stem if args.bugs else run.seed}.json")
     try_all(run, mutants, Known(args.known), out, args.processes)
     print(run.markdown())
 

@@ -1,4 +1,4 @@
-"""Where the code can be changed by a little so that it does something else, and a draw among these places by seed.
+"""Where the code can be changed by a little so that it does something else, and a draw among these places by seed; bugs written by hand.
 
 In: source files. Out: mutants, each a file with one change. The changes are those of cosmic-ray's operators, and one more: a call
 that stands alone is left out. Only changes that look like a slip are made (`<` for `<=`, not `<` for `==`): a draw of others
@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import difflib
+import json
 import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -65,7 +66,8 @@ class Mutant:
 
 
 def room_of(path: str) -> str:
-    return next(room for room in ROOMS if path == room or path.startswith(f"{room}/"))
+    """The folder of `vip` a file lies in, or a file of `vip` itself."""
+    return "/".join(Path(path).parts[:2])
 
 
 def files_of(root: Path) -> list[str]:
@@ -98,6 +100,18 @@ def draw(root: Path, *, seed: int, sample: int) -> list[Mutant]:
         drawn += [mutant for mutant, _ in zip(filter(None, mutants), range(count), strict=False)]
     chance.shuffle(drawn)  # so that a run that was ended early is a draw too
     return drawn
+
+
+def by_hand(root: Path, rows: Path) -> list[Mutant]:
+    """Bugs that somebody wrote down, a JSON object a line: path, the lines that are there (`old`) and those in their place (`new`)."""
+    return [_put_in(root, **{key: row[key] for key in ("path", "old", "new")}) for row in map(json.loads, rows.read_text().splitlines())]
+
+
+def _put_in(root: Path, path: str, old: str, new: str) -> Mutant:
+    before = (root / path).read_text()
+    if before.count(old) != 1:
+        raise SystemExit(f"{path} has these lines {before.count(old)} times, not once:\n{old}")
+    return Mutant(path, before[: before.index(old)].count("\n") + 1, "by hand", before, before.replace(old, new))
 
 
 def shares(sizes: dict[str, int], sample: int) -> dict[str, int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -69,6 +70,25 @@ def test_each_room_has_its_share() -> None:
     assert sum(shares(dict.fromkeys(ROOMS, 7), 100).values()) == 100
 
 
+def test_a_bug_by_hand_is_put_where_its_lines_stand_and_nowhere_else(root: Path) -> None:
+    rows = root / "bugs.jsonl"
+    bug = {
+        "id": "a1",
+        "path": "vip/llm/rows.py",
+        "old": "    found = 0\n    for row",
+        "new": "    found = 1\n    for row",
+        "why": "one too many",
+    }
+    rows.write_text(json.dumps(bug) + "\n")
+    [mutant] = mutations.by_hand(root, rows)
+    assert (mutant.line, mutant.room, mutant.diff) == (17, "vip/llm", "-    found = 0\n+    found = 1")
+    assert mutant.after == SOURCE.replace("found = 0", "found = 1")
+    for old in ("nowhere", "found"):
+        rows.write_text(json.dumps(bug | {"old": old}) + "\n")
+        with pytest.raises(SystemExit, match=r"vip/llm/rows\.py has these lines \d times, not once"):
+            mutations.by_hand(root, rows)
+
+
 def test_every_room_has_files() -> None:
     assert {mutations.room_of(path) for path in files_of(mutants.ROOT)} == set(ROOMS)
 
@@ -78,10 +98,10 @@ def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_fol
     assert found["tests/dataset/test_parts.py"] == 0
     assert found["tests/dataset/test_shards.py"] == 1
     assert found["tests/corpus/test_driver.py"] == 2
-    assert found["tests/dataset/test_rows.py"] == 3
+    assert found["tests/dataset/test_rows.py"] == 4
     assert "tests/extraction/pruners/test_algorithm1.py" not in found
     found = mutants.tests_of(mutants.ROOT, "vip/corpus/card/notes.py")
-    assert (found["tests/corpus/card/test_write.py"], found["tests/corpus/test_driver.py"]) == (3, 4)
+    assert (found["tests/corpus/card/test_write.py"], found["tests/corpus/test_driver.py"]) == (3, 5)
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
 
@@ -99,6 +119,8 @@ class Scripted(mutants.Copy):
         self.ran.append(file)
         self.now_s += 100.0
         deselected = f"--deselect={file}::test_it" in options
+        if "slow" in options:
+            return mutants.NO_TESTS, 1.0, []
         status = 0 if deselected else self.ends.get(file, (0, 0))[0 if self.inside else 1]
         return status, 1.0, [f"{file}::test_it"] if status == 1 else []
 
@@ -121,6 +143,7 @@ def test_no_file_is_begun_after_the_limit_and_one_that_hangs_without_the_mutant_
     end: tuple[int | None, int | None], files: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     copy = Scripted({"tests/extraction/pruners/test_algorithm1.py": end})
+    monkeypatch.setattr(mutants, "MOST_S", 120.0)
     monkeypatch.setattr(mutants, "time", SimpleNamespace(monotonic=lambda: copy.now_s))
     mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
     result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
@@ -129,7 +152,7 @@ def test_no_file_is_begun_after_the_limit_and_one_that_hangs_without_the_mutant_
 
 def test_a_run_survives_a_file_and_tells_its_survivors(tmp_path: Path) -> None:
     rows = [Result("vip/store.py", 3, "AddNot", "-if a:\n+if not a:", end) for end in (CAUGHT, TIMED_OUT, SURVIVED)]
-    run = Run(1, 3, "abc", ["tests/test_x.py::test_y"], rows)
+    run = Run(1, 3, "abc", "bugs.jsonl", ["tests/test_x.py::test_y"], rows)
     run.write(tmp_path / "run.json")
     assert Run.read(tmp_path / "run.json") == run
     told = run.markdown()
