@@ -49,7 +49,7 @@ class Measured:
 
 
 def measure(command: Sequence[str | Path], *, limit_s: float | None = None, cwd: Path | None = None, watch: bool = False) -> Measured:
-    """Run a command to its end; what it prints is thrown away.
+    """Run a command to its end; what it prints is thrown away. Python programs keep their bytecode, as installed ones do.
 
     Args:
         watch: add up the memory of parent and children while they run. Without it `peak_mb` is that of the largest process.
@@ -59,6 +59,7 @@ def measure(command: Sequence[str | Path], *, limit_s: float | None = None, cwd:
     """
     launch = [sys.executable, "-I", "-S", LAUNCH, *command]
     plumbing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "cwd": cwd, "start_new_session": True}
+    plumbing["env"] = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     with tempfile.TemporaryFile() as complaints, subprocess.Popen(launch, stderr=complaints, **plumbing) as process:
         over, together = threading.Event(), [0.0]
         watcher = threading.Thread(target=_watch, args=(process.pid, over, together))

@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.cielab import cielab_of_picture
+from vip.extraction.ranks import median
 
 WINDOW_PX = 5
 STRUCTURE_NOISE = 60.0  # added to the variances, so that noise on a flat wall is no structure
@@ -140,7 +141,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     """Return what changed from one picture to a later one of the same video."""
     if before.lightness.shape != now.lightness.shape:
         return ALL_CHANGED
-    flicker = float(np.median(now.mean - before.mean))
+    flicker = median(now.mean - before.mean)
     flicker = flicker if abs(flicker) < MOST_FLICKER else 0.0
     unchanged = _unchanged(before, now, flicker)
     if unchanged.all():
@@ -164,7 +165,7 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
         gone=float(_opened(lost & had, BESIDE).sum()) / max(1, int(had.sum())),
         joined=_share(joined, new),
         background_left=_share(cv2.dilate(as_it_was.astype(np.uint8), BESIDE) > 0, joined, empty=1.0),
-        is_page=not had.all() and float(np.median(before.variance[~had])) < PAGE_VARIANCE,
+        is_page=not had.all() and median(before.variance[~had]) < PAGE_VARIANCE,
     )
 
 

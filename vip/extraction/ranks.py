@@ -8,8 +8,10 @@ import numpy.typing as npt
 
 def median(values: npt.ArrayLike) -> float:
     """Return the median of at least one number."""
-    ordered = np.sort(np.asarray(values, np.float64), axis=None)
-    return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
+    flat = np.ravel(values)
+    middle = (len(flat) - 1) // 2, len(flat) // 2
+    lower, upper = np.partition(flat, middle)[list(middle)].tolist()
+    return float(lower + upper) / 2
 
 
 def quantile(values: npt.ArrayLike, share: float) -> float:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from vip.extraction.ranks import median
 from vip.records import PacketIndex
 
 AROUND_S = 1.0  # before a frame, and behind it: still on one side is enough, since a slide's last frame is one of the slide
@@ -24,15 +25,15 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         return np.zeros(len(pts), bool)
     order = np.argsort(index.pts, kind="stable")
     times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
-    most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * float(np.median(sizes[is_sync])))
+    most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]))
     between, between_bytes = times[~is_sync], sizes[~is_sync]
     at = np.asarray(pts, np.int64) * float(index.time_base)
-    largest_bytes = MOVES_SHARE_OF_SYNC * float(np.median(sizes[is_sync]))
+    largest_bytes = MOVES_SHARE_OF_SYNC * median(sizes[is_sync])
     edges = (np.searchsorted(between, at + aside_s, "right").tolist() for aside_s in (-AROUND_S, -NEAR_S, 0.0, NEAR_S, AROUND_S))
 
     def is_still(around: slice, near: slice) -> bool:
         packets = between_bytes[around]
-        is_calm = len(packets) >= LEAST_PACKETS and np.median(packets) <= most_bytes
+        is_calm = len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes
         return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
 
     still = [
