@@ -153,6 +153,15 @@ def test_upright_pictures_stand_closer_and_strange_shapes_stay_within_bounds() -
         assert shape.picture_height_px <= 2 * shape.width_px
 
 
+@pytest.mark.parametrize("size", [(1, 4_000), (4_000, 1)])
+def test_a_picture_far_too_thin_for_its_field_is_a_line(size: tuple[int, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    placed: list[tuple[int, int]] = []
+    monkeypatch.setattr(Image.Image, "paste", lambda self, other, at: placed.append(other.size))
+    shape = shape_for([(160, 90)], captions=False)
+    draw_sheet("x", "y", [SheetTile(1, "", "", plain_picture((9, 9, 9), *size))], shape)
+    assert placed == [(1, shape.picture_height_px) if size[0] == 1 else (shape.width_px, 1)]
+
+
 def test_a_picture_that_cannot_be_read_leaves_a_field(tmp_path: Path) -> None:
     one = sample("one")
     broken = [

@@ -241,7 +241,8 @@ def test_large_data_sets_are_cut_into_shards(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(in_shards, "SHARD_BYTES", 500_000)
     write_shard(str(tmp_path / "corpus"), 0, [sample(f"v{number}", count=2, size=100_000) for number in range(5)], "parquet")
     export([str(tmp_path / "corpus")], "webdataset", out=str(tmp_path / "out"))
-    assert [[video.key for video in info.videos] for info in read_shards(str(tmp_path / "out"))] == [["v0", "v1"], ["v2", "v3"], ["v4"]]
+    shards = [(info.number, [video.key for video in info.videos]) for info in read_shards(str(tmp_path / "out"))]
+    assert shards == [(0, ["v0", "v1"]), (1, ["v2", "v3"]), (2, ["v4"])]
 
 
 def test_a_small_data_set_is_one_shard(tmp_path: Path) -> None:

@@ -76,6 +76,11 @@ def test_a_video_of_one_frame_and_one_without_cuts_are_one_shot(clips: Clips) ->
             assert len(ShotsSampler(None).sample(source, keyframes=1)) == 1
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_manifest_names_the_detector_that_was_asked_for(name: str) -> None:
+    assert registry.sampler(name).name == name
+
+
 def test_without_pyscenedetect_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "scenedetect", None)
     with pytest.raises(BackendError, match=r"pip install 'vip-keyframes\[shots\]'"):
