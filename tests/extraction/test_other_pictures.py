@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+import pytest
 
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import EMBEDDER, analyses
@@ -54,6 +55,11 @@ def test_a_blurred_copy_stays_dropped() -> None:
     dropped = bad_frames(frames, None)
     assert dropped[0].rule == dropped[1].rule == "blurred"
     assert other_pictures(frames, dropped) == []
+
+
+@pytest.mark.parametrize(("few", "many"), [(picture(0), with_detail(picture(0))), (slide(*LINES), slide(*LINES, *OTHERS))])
+def test_they_are_no_bad_frames(few: Image, many: Image) -> None:
+    assert bad_frames(analyses([few, few, many, many]), None) == {}
 
 
 def test_such_frames_are_kept_whatever_is_asked_for() -> None:
