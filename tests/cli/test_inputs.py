@@ -90,7 +90,8 @@ def test_folders_in_folders_are_looked_into_where_that_is_asked(tmp_path: Path, 
     assert passed_over == 0
     done = vip(tmp_path, "extract", "one", "-r", "-n", "1", "-o", "runs")
     assert done.code == 0, done.err
-    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"index.html", "one-a.mp4.vip", "one-two-a.mp4.vip", "three.vip", "c.vip"}
+    runs = {"one-a.mp4.vip", "one-two-a.mp4.vip", "three.vip", "c.vip"}
+    assert {path.name for path in (tmp_path / "runs").iterdir()} == {"index.html", *runs}
 
 
 def test_a_folder_whose_videos_lie_deeper_says_how_to_reach_them(tmp_path: Path) -> None:

@@ -153,6 +153,17 @@ def test_between_frames_where_nothing_changes_no_others_are_looked_at(monkeypatc
     assert film.scanned == [3]
 
 
+@pytest.mark.parametrize(
+    ("more", "is_sought"), [({"insistent": True}, True), ({"counts_pictures": True}, True), ({}, False), ({"as_is": True}, False)]
+)
+def test_hidden_shots_are_sought_unless_the_sampler_means_just_its_frames(
+    monkeypatch: pytest.MonkeyPatch, more: dict[str, bool], is_sought: bool
+) -> None:
+    film = Film(monkeypatch, 1000, lambda number: {})
+    monkeypatch.setattr(candidate_search, "frames_of_hidden_shots", lambda index, analyses, keyframes: [40 * (100 + keyframes)])
+    assert film.look_at(0, 300, 600, 900, keyframes=3, **more) == [0, *([103] if is_sought else []), 300, 600, 900]
+
+
 def test_a_frame_seen_again_is_taken_once_as_it_was_seen_first_and_stands_for_what_it_settles(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:

@@ -16,7 +16,7 @@ from vip.tasks.budget_curve import budget_points, budget_tables
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.page_samples import MOST_LETTERS, PagePictures, card_of, mark_differences, question_of, reference_texts, value_texts
 from vip.tasks.prediction import VideoPrediction
-from vip.tasks.records import KeyframeDescription, Prediction, Sample, SamplePicture, Score, TaskResult
+from vip.tasks.records import DescriptionText, KeyframeDescription, Prediction, Sample, SamplePicture, Score, TaskResult
 from vip.tasks.score import ScoredFile, score
 from vip.tasks.score_files import Scores
 from vip.tasks.score_page import ScoresView, disputed, worst, write_page
@@ -242,6 +242,11 @@ def test_what_is_asked_and_what_is_right_is_said_in_words() -> None:
     assert reference_texts(ranked) == ["v 1:01.0–1:02.5"]
     many = Prediction(sample_id="a", value=tuple(f"v{number}" for number in range(9)))
     assert value_texts(ranked, many) == ["v0", "v1", "v2", "v3", "v4"]
+    rows = [{"dense_caption": f"c{number}"} for number in range(7)]
+    described = asking({"kind": "describe_keyframes", "count": 7, "representation": "dense"}, rows)
+    every = [f"c{number}" for number in range(7)]
+    assert reference_texts(described) == every
+    assert value_texts(described, Prediction(sample_id="a", value=tuple(map(DescriptionText.model_validate, rows)))) == every
 
 
 def test_a_page_shows_no_more_pictures_than_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
