@@ -100,6 +100,22 @@ def test_what_was_answered_before_cost_nothing_and_what_is_not_known_is_not_zero
     assert asdict(use) == {**wanted, "first_utc": "2026-01-01", "last_utc": "2026-01-02"}
 
 
+def test_what_a_model_cost_is_added_up_over_shards_and_those_of_a_shard_stay_as_they_are() -> None:
+    first, second, both = (KeyframeStatistics() for _ in range(3))
+    call = {"engine": "openai", "created_utc": "2026-01-02", "tokens_in": 100, "tokens_out": 20, "usd": 0.5, "cached": False}
+    for shard, models in ((first, ("a",)), (second, ("a", "b"))):
+        for model in models:
+            shard.models[model] = ModelUse()
+            shard.models[model].add(call)
+    for shard in (first, second, second):
+        both.merge(shard)
+    assert {model: (use.calls, use.tokens_in, use.tokens_out, use.usd) for model, use in both.models.items()} == {
+        "a": (3, 300, 60, 1.5),
+        "b": (2, 200, 40, 1.0),
+    }
+    assert first.models["a"].calls == second.models["a"].calls == second.models["b"].calls == 1
+
+
 def test_the_engine_that_needs_no_server_has_a_price() -> None:
     use = ModelUse()
     use.add({"engine": "offline", "created_utc": "2026-01-02", "tokens_in": None, "tokens_out": None, "usd": None, "cached": False})

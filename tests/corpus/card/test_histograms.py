@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
-from vip.corpus.card.histograms import _clock, _mean, _names, _numbers, _plot, _spans
+from vip.corpus.card.counts import DataSetCounts
+from vip.corpus.card.histograms import _clock, _mean, _names, _numbers, _plot, _spans, names
+from vip.corpus.card.tables import DataCard
 from vip.dataset.statistics import Histogram, NameCounts
 
 
@@ -34,6 +38,21 @@ def test_names_that_are_too_many_stand_together_in_the_last_row() -> None:
     assert rows[:3] == (("en", "4", "4.8 %"), ("de", "3", "3.6 %"), ("x00", "1", "1.2 %"))
     assert (len(rows), rows[-1]) == (31, ("others", "7", "8.3 %"))
     assert _names("Languages", ("Language", "Videos"), NameCounts({"en": 1}), 1).rows == (("en", "1", "100.0 %"),)
+
+
+def test_shares_are_of_the_videos_or_of_the_keyframes_that_are_described() -> None:
+    counts = DataSetCounts()
+    counts.videos.videos, counts.keyframes.keyframes, counts.keyframes.described = 8, 40, 4
+    for name in (counts.videos.subtitles, counts.keyframes.languages, counts.videos.licences, counts.videos.kinds):
+        name.add("x")
+    status: Any = None
+    shares = {table.title: table.rows for table in names(DataCard("films", "out", status, counts, None, None))}
+    assert shares == {
+        "Languages of subtitles": (("x", "1", "12.5 %"),),
+        "Languages of captions": (("x", "1", "25.0 %"),),
+        "Licences, as the hosts say": (("x", "1", "12.5 %"),),
+        "Sources": (("x", "1", "12.5 %"),),
+    }
 
 
 def test_the_title_says_the_average_where_there_is_one() -> None:

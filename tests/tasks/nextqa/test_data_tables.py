@@ -62,6 +62,10 @@ def test_rules_are_named_with_three_examples_and_the_balance_of_yes_and_no() -> 
     ]
     assert table.notes[1] == "Answers yes and no of the type DB: 1 and 1; the paper balances them."
     assert len(rule_table("mine", long, describe_questions(long)).notes) == 1
+    one_sided = [question("DB", answer="yes")]
+    assert rule_table("mine", one_sided, describe_questions(one_sided)).notes[1:] == (
+        "Answers yes and no of the type DB: 1 and 0; the paper balances them.",
+    )
 
 
 def test_right_options_are_counted_by_their_place() -> None:
