@@ -5,16 +5,19 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import Any, cast
 
+import cv2
 import numpy as np
 import numpy.typing as npt
 from av.video.frame import VideoFrame
-from av.video.reformatter import Colorspace, Interpolation, VideoReformatter
+from av.video.reformatter import ColorRange, Colorspace, Interpolation, VideoReformatter
 
 from vip.records import Image
 
 MATRICES = frozenset({0, 1, 4, 5, 6, 7, 9})  # AVCOL_SPC_… that swscale knows; it refuses frames with any other, as with "reserved"
 HD_WIDTH_PX, HD_HEIGHT_PX = 1280, 577  # untagged video from this size on is BT.709 to players, below it BT.601
 LONG_PX = 128
+WITH_LIGHTNESS = frozenset({"yuv420p", "yuvj420p", "yuv422p", "yuvj422p", "yuv444p", "yuvj444p", "nv12", "gray"})  # as 8 bits in plane 0
+FROM_LIMITED = ((np.arange(256) - 16) * 255 / 219).round().clip(0, 255).astype(np.uint8)  # level -> level from 0 to 255
 
 Turn = npt.NDArray[np.int64]  # (2, 2): where the stored x and y axes point on the screen, entries -1, 0, 1
 
@@ -85,14 +88,23 @@ def to_image(
 def to_grey(frame: VideoFrame, reformatter: VideoReformatter, *, longest_side_px: int) -> npt.NDArray[np.uint8]:
     """Return the lightness of a frame as it is stored, uint8 (H, W), its longest side scaled down to `longest_side_px` if it is longer.
 
-    It takes a third of the time of `to_image`.
+    It takes a third of the time of `to_image`, and a tenth where lightness has bytes of its own.
     """
     scale = min(1.0, longest_side_px / max(frame.width, frame.height))
     width, height = (_fourfold(round(side * scale)) for side in (frame.width, frame.height))
-    grey = reformatter.reformat(
+    plane = frame.planes[0]
+    if frame.format.name in WITH_LIGHTNESS and plane.line_size >= plane.width:  # below zero where the lowest row comes first
+        stored = np.frombuffer(memoryview(plane), np.uint8).reshape(plane.height, plane.line_size)[:, : plane.width]
+        grey = np.asarray(cv2.resize(stored, (width, height), interpolation=cv2.INTER_AREA), np.uint8)
+        return grey if _is_full_range(frame) else np.asarray(cv2.LUT(grey, FROM_LIMITED), np.uint8)
+    scaled = reformatter.reformat(
         frame, width, height, "gray", src_colorspace=_colorspace_of(frame), interpolation=Interpolation.AREA, threads=1
     )
-    return np.asarray(grey.to_ndarray(), np.uint8)
+    return np.asarray(scaled.to_ndarray(), np.uint8)
+
+
+def _is_full_range(frame: VideoFrame) -> bool:
+    return frame.format.name == "gray" or frame.format.name.startswith("yuvj") or frame.color_range == ColorRange.JPEG
 
 
 def _colorspace_of(frame: VideoFrame) -> Colorspace | None:

@@ -19,7 +19,7 @@ import pytest
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.media import FRAMES, Clip, Clips, card, number_in, write
 from vip.errors import InputError
-from vip.extraction.analyze import THUMBNAIL_SIDE_PX, FrameAnalysis, FrameAnalyzer, _batches, _beside, analyze, in_parallel, windows_around
+from vip.extraction.analyze import THUMBNAIL_SIDE_PX, FrameAnalysis, FrameAnalyzer, _batches, analyze, beside, in_parallel, windows_around
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
@@ -503,7 +503,7 @@ def test_frames_of_one_gop_are_looked_at_side_by_side_and_few_of_them_wait(cores
         together.wait()
         return frame.pts
 
-    analyses = _beside(frames(), analyzer)  # type: ignore[arg-type]
+    analyses = beside(analyzer, frames())  # type: ignore[arg-type]
     assert next(analyses) == 0  # type: ignore[comparison-overlap]
     assert taken == [0, 1, 2]
     assert list(analyses) == [1, 2, 3, 4, 5, 6, 7]  # type: ignore[comparison-overlap]

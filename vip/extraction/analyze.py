@@ -185,10 +185,10 @@ def analyze(
             frames = reader.best_frames(around, sharpness_of, longest_side_px=WORKING_SIDE_PX, keeper=keeper, glance=analyzer.glance)
         else:
             frames = (reader.frames if exact else reader.frames_near)(batch, longest_side_px=WORKING_SIDE_PX, keeper=keeper)
-        yield from _beside(frames, analyzer) if alone else map(analyzer, frames)
+        return each(analyzer, frames)
 
     windows = windows_around(video, pts) if sharpest else {}
-    alone = len(video.groups(pts)) == 1
+    each = beside if len(video.groups(pts)) == 1 else map
     analyses = []
     with closing(in_parallel(video, pts, work)) as found:
         for analysis in analyzer.embed(found):
@@ -217,13 +217,16 @@ def windows_around(video: Reader, pts: Sequence[int]) -> dict[int, list[int]]:
     return windows
 
 
-def _beside(frames: Iterator[Frame], analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:
-    """Analyze the frames in threads while the next ones are decoded; yield them in their order."""
+def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterator[ResultT]:
+    """Do the work of each frame in threads while the next ones are decoded; yield the results in their order.
+
+    As `map` in the threads of `in_parallel`, where one of those alone has all the frames.
+    """
     cores = core_count()
     with ThreadPoolExecutor(cores) as pool:
-        pending: deque[Future[FrameAnalysis]] = deque()
+        pending: deque[Future[ResultT]] = deque()
         for frame in frames:
-            pending.append(pool.submit(analyzer, frame))
+            pending.append(pool.submit(work, frame))
             if len(pending) > cores:
                 yield pending.popleft().result()
         yield from (future.result() for future in pending)

@@ -141,26 +141,22 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     """Return what changed from one picture to a later one of the same video."""
     if before.lightness.shape != now.lightness.shape:
         return ALL_CHANGED
-    flicker = median(now.mean - before.mean)
-    flicker = flicker if abs(flicker) < MOST_FLICKER else 0.0
-    unchanged = _unchanged(before, now, flicker)
-    if unchanged.all():
+    flicker = _flicker(before, now)
+    lost, new = _lost_and_new(before, now, flicker)
+    if not lost.any() and not new.any():
         return UNCHANGED
-    lost, new = ~unchanged, ~unchanged  # where each of the two shows what the other does not
-    if LEAST_SHARE < 1 - unchanged.mean() < NOTHING_LEFT and min(unchanged.shape) >= LEAST_SIDE_PX:
-        lost &= ~_unchanged(before, _moved_to(before, now), flicker)
-        new &= ~_unchanged(_moved_to(now, before), now, flicker)
     had, has = before.has_content, now.has_content
     joined = new & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
-    as_it_was &= (np.abs(now.colour - before.chroma) < SAME_CHROMA).all(axis=2)
+    as_it_was &= _is_near(now.colour, before.chroma)
     content = had | has
     has_background = content.mean() <= 1 - LEAST_BACKGROUND
+    parts = [content, *_letters(content)] if has_background else []
     above = slice(round((1 - SUBTITLES) * len(content)))
     return LocalChange(
         share=max(float(lost.mean()), float(new.mean())),
         solid=max(_solid(lost), _solid(new)),
-        content=max(_content_share(lost, content), _content_share(new, content)) if has_background else 0.0,
+        content=max((_share(of, part) for of in (lost, new) for part in parts), default=0.0),
         content_above=max(_share(lost[above], content[above]), _share(new[above], content[above])) if has_background else 0.0,
         gone=float(_opened(lost & had, BESIDE).sum()) / max(1, int(had.sum())),
         joined=_share(joined, new),
@@ -169,14 +165,34 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
     )
 
 
+def _flicker(before: SmallPicture, now: SmallPicture) -> float:
+    """Return by how much lighter the whole picture became; 0 where it is another one."""
+    flicker = median(now.mean - before.mean)
+    return flicker if abs(flicker) < MOST_FLICKER else 0.0
+
+
+def _lost_and_new(before: SmallPicture, now: SmallPicture, flicker: float) -> tuple[Mask, Mask]:
+    """Return where each of two pictures shows what the other does not, there or where it went."""
+    lost = new = ~_unchanged(before, now, flicker)
+    if LEAST_SHARE < lost.mean() < NOTHING_LEFT and min(lost.shape) >= LEAST_SIDE_PX:
+        lost = lost & ~_unchanged(before, _moved_to(before, now), flicker)
+        new = new & ~_unchanged(_moved_to(now, before), now, flicker)
+    return lost, new
+
+
 def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
     """Return where two pictures show the same."""
     covariance = _window_mean(before.lightness * now.lightness) - before.mean * now.mean
     structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE)
     same = structure > SAME_STRUCTURE
     same &= np.abs(now.mean - before.mean - flicker) < SAME_LIGHTNESS
-    same &= (np.abs(now.chroma - before.chroma) < SAME_CHROMA).all(axis=2)
-    return np.asarray(same, bool)
+    return np.asarray(same & _is_near(now.chroma, before.chroma), bool)
+
+
+def _is_near(colour: Plane, other: Plane) -> Mask:
+    """Return where both components of two colours are alike."""
+    near = np.abs(colour - other) < SAME_CHROMA
+    return np.asarray(near[..., 0] & near[..., 1], bool)
 
 
 def _moved_to(place: SmallPicture, picture: SmallPicture) -> SmallPicture:
@@ -200,13 +216,14 @@ def _opened(mask: Mask, shape: npt.NDArray[np.uint8]) -> Mask:
     return cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, shape) > 0
 
 
-def _content_share(of: Mask, content: Mask) -> float:
-    """Share of the content, or of the letters in no photograph or subtitle: slides with one picture and other words are other slides."""
-    _, pieces = cv2.connectedComponents(content.astype(np.uint8))
-    blocks = np.unique(pieces[_opened(content, BLOCK)])
-    letters = content & ~np.isin(pieces, blocks)
+def _letters(content: Mask) -> list[Mask]:
+    """Return the letters in no photograph or subtitle, where there are some: slides with one picture and other words are other slides."""
+    count, pieces = cv2.connectedComponents(content.astype(np.uint8))
+    is_block = np.zeros(count, bool)
+    is_block[pieces[_opened(content, BLOCK)]] = True
+    letters = content & ~is_block[pieces]
     letters[round((1 - SUBTITLES) * len(letters)) :] = False
-    return max(_share(of, content), _share(of, letters) if letters.mean() >= LEAST_LETTERS else 0.0)
+    return [letters] if letters.mean() >= LEAST_LETTERS else []
 
 
 def _window_mean(plane: Plane) -> Plane:

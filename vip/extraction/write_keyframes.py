@@ -16,7 +16,7 @@ from vip.extraction import analyze
 from vip.extraction.existing_run import WRITTEN, is_same_file
 from vip.extraction.picture_cache import PictureCache
 from vip.protocols import Observer
-from vip.records import Candidate, Keyframe, Manifest
+from vip.records import Candidate, Frame, Keyframe, Manifest
 from vip.store import Run
 from vip.video import Reader, Source, open_video
 from vip.wording import counted, option
@@ -38,16 +38,19 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
     cache = PictureCache(folder, manifest.settings["format"])
     with observer.track("Writing keyframes", len(kept)) as advance:
 
+        def write(frame: Frame) -> tuple[int, tuple[int, ...]]:
+            store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image, inside=folder)
+            advance()
+            return frame.pts, frame.image.shape
+
         def work(reader: Reader, batch: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
-            for frame in reader.frames(batch):
-                store.write_picture(folder / store.PICTURES / names[frame.pts], frame.image, inside=folder)
-                advance()
-                yield frame.pts, frame.image.shape
+            return each(write, reader.frames(batch))
 
         for pts in filter(cache.has, _missing(folder, names)):
             cache.move(pts, folder / store.PICTURES / names[pts])
             advance()
         missing = _missing(folder, names)
+        each = analyze.beside if video and len(video.groups(missing)) == 1 else map
         shapes = dict(analyze.in_parallel(video, missing, work)) if video else {}
     if failed := set(missing) - set(shapes):
         raise InputError(
