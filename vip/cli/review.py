@@ -311,7 +311,7 @@ def _run_server(
         port = sock.getsockname()[1]
         names = {host, "localhost", HOST} if host in (HOST, "localhost") else {host}
         try:
-            import uvicorn
+            from vip.review.connections import serve
 
             server = make(token, [f"{f'[{name}]' if ':' in name else name}:{port}" for name in names])
         except ImportError as exc:
@@ -324,9 +324,7 @@ def _run_server(
         if not no_open:
             _open_browser(address)
         try:
-            uvicorn.Server(uvicorn.Config(server.app(), log_level="warning", ws="none", lifespan="on", server_header=False)).run(
-                sockets=[sock]
-            )
+            serve(server.app(), sock)
         except KeyboardInterrupt:
             console.note(f"Ended. What was done is in {state.log.path}.")
 

@@ -16,7 +16,6 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-import uvicorn
 from mcp.server.stdio import stdio_server
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -24,6 +23,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from vip.mcp.calls import Calls
 from vip.mcp.results import ServerSettings
 from vip.mcp.server import GONE, make_server
+from vip.review.connections import serve
 from vip.review.guard import Guard
 
 HOST, PATH = "127.0.0.1", "/mcp"
@@ -75,11 +75,8 @@ def serve_http(settings: ServerSettings, work: Path | None, sock: socket.socket,
     with work_folder(work) as folder:
         calls = Calls(replace(settings, work=folder))
         app = http_app(calls, port, token)
-        config = uvicorn.Config(
-            app, log_level="warning", ws="none", lifespan="on", server_header=False, timeout_graceful_shutdown=SHUTDOWN_S
-        )
         try:
-            uvicorn.Server(config).run(sockets=[sock])
+            serve(app, sock, shutdown_s=SHUTDOWN_S)
         finally:
             calls.end_all()
 
