@@ -78,7 +78,7 @@ class Frame:
         return f"Frame(time_s={self.time_s:.3f}, image={self.image.shape})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class PacketIndex:
     """The packets of one video stream in decoding order, read without decoding anything.
 

@@ -18,6 +18,7 @@ from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.candidate_search import MOST_SETTLED_AGAIN, CandidateSearch, analyze_candidates
 from vip.extraction.samplers.sync import SHORT_FRAMES
 from vip.extraction.settled import Settled
+from vip.extraction.transitions import PacketActivity
 from vip.protocols import EmbedderCapabilities, SilentObserver
 from vip.records import Detection
 
@@ -64,7 +65,7 @@ class Film:
         monkeypatch.setattr(candidate_search.substitutes, "find_substitutes", lambda *_, **__: [])
         monkeypatch.setattr(candidate_search, "find_settled", self.find_settled)
         still = {40 * number for number in calm}
-        monkeypatch.setattr(candidate_search.PacketActivity, "is_followed_by_much", lambda _, pts: set(pts) - still)
+        monkeypatch.setattr(PacketActivity, "is_followed_by_much", lambda _, pts: set(pts) - still)
 
     def scan(self, video: Any, pts: Sequence[int], *_: Any, sharpest: bool = False, **__: Any) -> list[FrameAnalysis]:
         self.scanned.append(len(pts))

@@ -25,7 +25,7 @@ from vip.cores import limited, one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, sharpness_of, shows_nothing
 from vip.extraction.spool import Spool, Spooled
 from vip.extraction.stillness import still_frames
-from vip.extraction.transitions import PacketActivity
+from vip.extraction.transitions import activity_of
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
 from vip.video import Reader
@@ -235,7 +235,7 @@ def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterato
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
     """Set `in_transition` and `is_still` as the packets around each frame say."""
     pts = [analysis.pts for analysis in analyses]
-    flags = zip(analyses, PacketActivity(index).in_transition(pts).tolist(), still_frames(index, pts).tolist(), strict=True)
+    flags = zip(analyses, activity_of(index).in_transition(pts).tolist(), still_frames(index, pts).tolist(), strict=True)
     return [replace(analysis, in_transition=in_transition, is_still=is_still) for analysis, in_transition, is_still in flags]
 
 

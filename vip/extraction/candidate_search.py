@@ -17,7 +17,7 @@ from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
 from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
-from vip.extraction.transitions import PacketActivity
+from vip.extraction.transitions import activity_of
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
 
@@ -142,7 +142,7 @@ def _until_enough_differ(search: CandidateSearch, analyses: list[FrameAnalysis])
 
     Not where packet sizes tell that nothing changes, nor deep inside a long GOP, where it would be too expensive.
     """
-    activity = PacketActivity(search.video.index)
+    activity = activity_of(search.video.index)
     while (
         analyses and _different(search, analyses) < search.keyframes and 2 * len(analyses) <= MOST_PER_KEYFRAME_IN_STILLS * search.keyframes
     ):
@@ -187,7 +187,7 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
     flagged = {analysis.pts for analysis in analyses if analysis.in_transition}
     looked_into = new & flagged if is_short(search.video.index) else new  # whose candidates lie so close that they tell dissolves
-    restless = PacketActivity(search.video.index).is_followed_by_much(sorted(looked_into))
+    restless = activity_of(search.video.index).is_followed_by_much(sorted(looked_into))
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
         return analyses

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.transitions import SHOWN_BY_SYNC_S, PacketActivity
+from vip.extraction.transitions import SHOWN_BY_SYNC_S, activity_of
 from vip.records import PacketIndex
 
 MOST_SHARE = 0.15  # of the keyframes: with a third as many segments are shown, of 480 one less with none
@@ -32,7 +32,7 @@ def frames_of_hidden_shots(index: PacketIndex, analyses: Sequence[FrameAnalysis]
     known = np.array([analysis.pts for analysis in analyses], np.int64)
     shows_soon = SHOWN_BY_SYNC_S / float(index.time_base)
     found: list[tuple[float, int]] = []
-    for change in PacketActivity(index).unseen_changes(LOOKED_THROUGH * keyframes, deepest=DEEPEST_FRAMES):
+    for change in activity_of(index).unseen_changes(LOOKED_THROUGH * keyframes, deepest=DEEPEST_FRAMES):
         place = int(np.searchsorted(known, change.pts, side="right"))
         if not 0 < place < len(known) or known[place] - change.pts < shows_soon:
             continue

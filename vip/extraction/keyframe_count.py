@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from vip.extraction.samplers.sync import FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE
-from vip.extraction.transitions import PacketActivity
+from vip.extraction.transitions import activity_of
 from vip.protocols import VideoSource
 
 SECONDS_A_KEYFRAME = 8
@@ -22,7 +22,7 @@ def expected_keyframes(keyframes: int | Literal["auto"], video: VideoSource) -> 
         return keyframes
     shown = video.index.shown_pts
     duration_s = float(int(shown[-1] - shown[0]) * video.time_base)
-    by_time, changes = round(duration_s / SECONDS_A_KEYFRAME), len(PacketActivity(video.index).unseen(MOST))
+    by_time, changes = round(duration_s / SECONDS_A_KEYFRAME), len(activity_of(video.index).unseen(MOST))
     enough_for = len(video.index.sync_pts) // FEWEST_PER_KEYFRAME_WHERE_EXPENSIVE
     if video.index.decodes_all and enough_for >= by_time:
         changes = min(changes, enough_for)

@@ -8,6 +8,7 @@ video goes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -217,7 +218,12 @@ def is_blend(picture: Image, before: Image, after: Image) -> bool:
 
 def correlation(a: Image, b: Image) -> float:
     """Return the correlation of the grey levels of two small pictures in [-1, 1]; 0 where one of them is flat."""
-    grey_a, grey_b = (picture.mean(axis=2).ravel() for picture in (a, b))
-    grey_a, grey_b = grey_a - grey_a.mean(), grey_b - grey_b.mean()
-    lengths = float(np.linalg.norm(grey_a) * np.linalg.norm(grey_b))
-    return float(grey_a @ grey_b) / lengths if lengths > 0 else 0.0
+    one, other = _centred(a), _centred(b)
+    lengths = math.sqrt(float(one @ one) * float(other @ other))
+    return float(one @ other) / lengths if lengths > 0 else 0.0
+
+
+def _centred(picture: Image) -> npt.NDArray[np.float64]:
+    """Return three times the grey levels, float64 (N,), with a mean of 0."""
+    grey = picture.reshape(-1, 3).astype(np.float64) @ np.ones(3)
+    return np.asarray(grey - grey.mean(), np.float64)

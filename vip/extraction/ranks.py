@@ -8,6 +8,9 @@ import numpy.typing as npt
 
 def median(values: npt.ArrayLike) -> float:
     """Return the median of at least one number."""
+    if isinstance(values, list):  # a few numbers, which an array would take longer to make of
+        ordered = sorted(values)
+        return float(ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
     flat = np.ravel(values)
     middle = (len(flat) - 1) // 2, len(flat) // 2
     lower, upper = np.partition(flat, middle)[list(middle)].tolist()

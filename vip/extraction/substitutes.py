@@ -9,7 +9,7 @@ import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions
 from vip.extraction.quality import WORKING_SIDE_PX, correlation, measure, verdict
-from vip.extraction.transitions import PacketActivity
+from vip.extraction.transitions import PacketActivity, activity_of
 from vip.records import Frame
 from vip.video import Reader
 
@@ -37,7 +37,7 @@ def find_substitutes(
         bad: indices of the bad ones among them.
         reference: sharpness of the surroundings of each candidate.
     """
-    activity = PacketActivity(video.index)
+    activity = activity_of(video.index)
     probes = {index: _probes(video, activity, analyses, index, set(bad)) for index in bad}
     wanted = {pts: index for index in bad if (pts := next(iter(probes[index]), None)) is not None}
     for _ in range(len(bad) - len(wanted)):

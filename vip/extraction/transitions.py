@@ -9,6 +9,7 @@ sync frame at a cut (or a cross-fade), only the sizes show that there is a shot 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -56,6 +57,12 @@ class UnseenChange(NamedTuple):
     """Of the frame behind it to look at."""
     strength: float
     """How sure it is a new shot, and for how long no sync frame shows it; to compare changes of one video by."""
+
+
+@lru_cache(maxsize=1)
+def activity_of(index: PacketIndex) -> PacketActivity:
+    """Return the activity of a video; it is asked for several times, and of one video after another."""
+    return PacketActivity(index)
 
 
 class PacketActivity:

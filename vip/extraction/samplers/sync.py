@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
-from vip.extraction.transitions import PacketActivity
+from vip.extraction.transitions import activity_of
 from vip.protocols import SamplerCapabilities, VideoSource
 from vip.records import PacketIndex
 from vip.wording import option
@@ -53,7 +53,7 @@ class SyncSampler:
         fewest = candidates or _fewest(video.index, keyframes)
         if len(sync) >= fewest:
             return sync
-        sure = sorted({*(sync or shown[:1].tolist()), *PacketActivity(video.index).unseen(most=keyframes // 2)})
+        sure = sorted({*(sync or shown[:1].tolist()), *activity_of(video.index).unseen(most=keyframes // 2)})
         if candidates is not None and len(sure) > candidates:
             sure = sync or shown[:1].tolist()
         filled = fill(sure, shown, fewest)
@@ -102,7 +102,7 @@ def outside_transitions(picked: Sequence[int], index: PacketIndex) -> list[int]:
     Args:
         picked: sorted PTS.
     """
-    activity, shown, sync = PacketActivity(index), index.shown_pts, set(index.sync_pts.tolist())
+    activity, shown, sync = activity_of(index), index.shown_pts, set(index.sync_pts.tolist())
     steps = np.rint(np.array(ASIDE_S) / float(index.time_base)).astype(np.int64)
     chosen: list[int] = []
     for place, (pts, is_restless) in enumerate(zip(picked, activity.in_transition(picked).tolist(), strict=True)):
