@@ -21,6 +21,7 @@ from results import GrowthRow, MixResult, Results, Row
 BEHIND = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}  # of text, which may lie on lines
 INCHES = (9.6, 4.4)
 # distinguishable with any colour vision (Okabe and Ito)
+LOW = 0.8  # points of a coverage below it lie close together
 OURS, OTHERS, QUIET, GRID = "#0072B2", "#D55E00", "#6B6B6B", "#E4E4E4"
 STYLE = {
     "font.size": 10,
@@ -87,10 +88,10 @@ def _point(axes: Axes, program: str, times: float | None, coverage: float, said:
     ours = program in (results.VIP, results.VIP_MORE)
     colour = OURS if ours else OTHERS
     axes.plot(times, coverage, "o", markersize=8, color=colour, zorder=5)
-    # the two points of vip lie one above the other; what is far to the right has its label on the left
+    # the two points of vip lie one above the other; what is far to the right has its label on the left, and so has the lowest that hangs
     hangs = program == results.VIP or (below and not ours)
     vertical, shift = ("top", -6) if hangs else ("bottom", 5)
-    side, away = ("right", 6) if times > 400 else ("left", -6)
+    side, away = ("right", 6) if times > 400 or (below and coverage < LOW) else ("left", -6)
     axes.annotate(f"{'vip' if ours else program}\n{said}", (times, coverage), (away, shift), **_label(side, colour, vertical))
 
 
