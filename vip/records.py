@@ -120,6 +120,16 @@ class PacketIndex:
         """PTS of every frame that is shown, in time order."""
         return _ascending(self.pts[self.is_shown])
 
+    @cached_property
+    def by_time(self) -> npt.NDArray[np.intp]:
+        """Row numbers in the order of the PTS."""
+        return self.pts.argsort(kind="stable")
+
+    @cached_property
+    def sync_rows(self) -> npt.NDArray[np.intp]:
+        """Row numbers of the sync packets."""
+        return self.is_sync.nonzero()[0]
+
 
 def _ascending(pts: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
     """Return each PTS once, in order; np.unique would load numpy.ma, a tenth of the start of a command."""

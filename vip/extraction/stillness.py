@@ -23,7 +23,7 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     """bool (N,): whether nothing moves just before or just behind each of these frames; False where packets do not tell."""
     if index.is_sparse or index.by_decoding or not index.is_sync.any():
         return np.zeros(len(pts), bool)
-    order = np.argsort(index.pts, kind="stable")
+    order = index.by_time
     times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
     most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]))
     between, between_bytes = times[~is_sync], sizes[~is_sync]

@@ -69,7 +69,7 @@ class PacketActivity:
     """Sums over the packets of a video in time order, so that any frame is judged in O(log N)."""
 
     def __init__(self, index: PacketIndex) -> None:
-        order = np.argsort(index.pts, kind="stable")
+        order = index.by_time
         self._index = index
         self._times: Seconds = np.asarray(index.pts[order] * float(index.time_base), np.float64)
         counted = ~index.is_sync[order]

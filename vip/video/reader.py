@@ -124,8 +124,7 @@ class Video(OpenFile):
 
     def _take(self, index: PacketIndex) -> None:
         self.index = index
-        self._order = np.argsort(index.pts, kind="stable")
-        self._sync = np.flatnonzero(index.is_sync)
+        self._order, self._sync = index.by_time, index.sync_rows
 
     def _is_shown(self, pts: int) -> bool:
         """Return whether a packet is not hidden by an edit list, and within --start and --end."""
