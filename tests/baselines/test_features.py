@@ -95,9 +95,10 @@ def test_bad_files_are_named_in_one_sentence(tmp_path: Path) -> None:
         FeatureStore([good, write_features(tmp_path / "wide.h5", np.zeros((1, 4, 7)), ["z"])])
 
 
-def test_numbers_that_are_not_finite_are_named_with_their_video(tmp_path: Path) -> None:
+@pytest.mark.parametrize("number", [np.nan, np.inf, -np.inf])
+def test_numbers_that_are_not_finite_are_named_with_their_video(number: float, tmp_path: Path) -> None:
     feats = FEATS.copy()
-    feats[1, 2, 3] = np.nan
+    feats[1, 2, 3] = number
     file = FeatureFile(write_features(tmp_path / "f.h5", feats, ["a", "b", "c"]))
     file.read(["a", "c"])
     with pytest.raises(InputError, match="the features of b hold"):

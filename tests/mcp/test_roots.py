@@ -84,6 +84,10 @@ def test_only_runs_of_the_server_are_known_by_name(roots: Roots) -> None:
     for text in ("run-000000000000", "run-aaaaaaaaaaaa"):
         with pytest.raises(InputError, match="Ask for keyframes"):
             roots.find(text)
+    (roots.work / "run-0123456789ab" / "inside").mkdir()
+    for text in ("run-0123456789ab/../../elsewhere", "run-0123456789ab/inside", "run-0123456789ab/"):
+        with pytest.raises((InputError, UsageError)):
+            roots.find(text)
 
 
 def test_names_in_messages_are_one_line_without_controls(roots: Roots) -> None:

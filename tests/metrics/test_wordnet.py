@@ -99,6 +99,7 @@ def test_the_first_synset_is_that_of_nouns_before_verbs_and_named_after_its_firs
         ("cat", "pet", 2 * 3 / (1 + 0 + 6)),  # pet: two steps below entity, so that it has depth 3
         ("dog", "cat", 2 * 3 / (1 + 1 + 6)),
         ("rex", "dog", 2 * 4 / (1 + 0 + 8)),  # an instance; dog is three steps below on the longest way
+        ("runt", "pup", 2 * 5 / (1 + 0 + 10)),  # and pup four
         ("cat", "run", 0.0),  # nothing above both
         ("run", "cat", 2 * 1 / (2 + 4 + 2)),  # a verb first: the root, two above run and four above cat
         ("run", "walk", 2 * 1 / (2 + 2 + 2)),  # move has no depth, as the root, and the root's name comes first

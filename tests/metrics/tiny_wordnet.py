@@ -22,6 +22,8 @@ SYNSETS: Mapping[str, Mapping[str, tuple[Sequence[str], Sequence[tuple[str, str]
         "dog": (["dog", "Hound"], [("@", "pet"), ("@", "animal")], "n"),
         "cat": (["cat"], [("@", "pet")], "n"),
         "rex": (["Rex"], [("@i", "dog")], "n"),
+        "pup": (["pup"], [("@", "dog")], "n"),
+        "runt": (["runt"], [("@", "pup")], "n"),
         "foot": (["foot"], [("@", "entity")], "n"),
         "focus": (["focus"], [("@", "entity")], "n"),
     },

@@ -19,7 +19,7 @@ from vip.tasks.prediction import VideoPrediction
 from vip.tasks.records import DescriptionText, KeyframeDescription, Prediction, Sample, SamplePicture, Score, TaskResult
 from vip.tasks.score import ScoredFile, score
 from vip.tasks.score_files import Scores
-from vip.tasks.score_page import ScoresView, disputed, worst, write_page
+from vip.tasks.score_page import ScoresView, _axis, disputed, worst, write_page
 from vip.tasks.task import SampleSource
 
 HOSTILE = "<script>alert(1)</script>"
@@ -216,6 +216,20 @@ def test_a_sample_on_a_card_shows_each_answer_with_its_values(files: list[Scored
     without = card_of(files, ["first", "second"], 4, PagePictures()).answers[0]
     assert (without.status, without.reason, list(without.texts)) == ("unparsed", "it is not JSON: <b>raw</b>", [])
     assert card.answers[0].reason == ""
+
+
+@pytest.mark.parametrize(
+    ("ticks", "labels"),
+    [
+        ((0.0, 50.0, 100.0), ["0", "50", "100"]),
+        ((0.0, 1.0, 2.0), ["0", "1", "2"]),
+        ((0.0, 0.5, 1.0), ["0.0", "0.5", "1.0"]),
+        ((0.2, 0.4, 0.6), ["0.2", "0.4", "0.6"]),
+        ((0.1, 0.15, 0.2), ["0.10", "0.15", "0.20"]),
+    ],
+)
+def test_ticks_have_as_many_digits_as_tell_them_apart(ticks: tuple[float, ...], labels: list[str]) -> None:
+    assert re.findall(r">([\d.]+)</text>", _axis(ticks)) == labels
 
 
 def asking(ask: object, *values: object, **more: object) -> Sample:

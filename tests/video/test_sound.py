@@ -112,3 +112,12 @@ def test_so_many_damaged_frames_in_a_row_are_the_end_and_others_a_gap(monkeypatc
     else:
         with pytest.raises(InputError, match=r"a\.mkv: its sound cannot be decoded \(damaged\)"):
             list(read)
+
+
+@pytest.mark.parametrize("suffix", ["mp4", "mkv", "ffconcat"])
+def test_the_sound_of_a_playlist_is_not_that_of_another_file(tmp_path: Path, suffix: str) -> None:
+    write(tmp_path / "secret.mkv")
+    path = tmp_path / f"list.{suffix}"
+    path.write_text("ffconcat version 1.0\nfile secret.mkv\n")
+    with pytest.raises(InputError, match="its sound cannot be read"):
+        sound_stream(FileSource(path))
