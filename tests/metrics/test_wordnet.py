@@ -146,6 +146,8 @@ def test_a_folder_without_it_and_another_version_are_refused_with_what_to_do(tmp
         BackendError, match=r"WUPS is defined on WordNet 3\.0, and .* holds 3\.1\. Run `python -m nltk\.downloader wordnet`\."
     ):
         WordNet(write_wordnet(tmp_path / "new", version="3.1"))
+    with pytest.raises(BackendError, match=r"holds an unknown version\."):
+        WordNet(write_wordnet(tmp_path / "none", version="three"))
     monkeypatch.setattr("vip.metrics.wordnet.data_folders", lambda: [tmp_path / "nowhere"])
     with pytest.raises(BackendError, match=r"WUPS needs WordNet 3\.0, which is not here\. Run `python -m nltk\.downloader wordnet`"):
         find_wordnet()

@@ -80,6 +80,7 @@ def test_good_questions_are_written_as_they_came_in_and_read_again(tmp_path: Pat
         ("v4_4", "nobody has checked it", []),
     ]
     assert left_out[0]["comments"] == {"Ann": "the same"}
+    assert left_out[1]["options"][:2] == ["Right 3", "wrong 1"], "as they are now"
 
 
 def test_checked_samples_stay_samples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
