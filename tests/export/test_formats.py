@@ -149,6 +149,14 @@ def test_videos_without_captions_are_counted(tmp_path: Path) -> None:
         vtt.write(iter(some[1:]), str(tmp_path), unheard)
 
 
+def test_a_video_without_captions_has_its_subtitles_all_the_same(tmp_path: Path) -> None:
+    one = sample("one", described=False)
+    subtitles = {"en": "WEBVTT\n\n00:01.000 --> 00:02.000\nHello\n"}
+    heard = VideoSample(one.video.model_copy(update={"subtitles": subtitles}), one.frames)
+    assert vtt.write(iter([heard]), str(tmp_path), list[str]().append) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["one~words.vtt"]
+
+
 # ---------------------------------------------------------------- jsonl
 
 

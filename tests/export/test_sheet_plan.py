@@ -73,10 +73,13 @@ def test_a_larger_budget_makes_the_frames_larger() -> None:
 
 def test_as_many_frames_as_fit_are_planned_and_one_more_is_too_many() -> None:
     rule = RULES["gpt-5.4-mini"]
-    plan = plan_as_many(40, aspect=16 / 9, rule=rule, detail="high", tokens=300)
-    assert plan is not None
-    assert 1 < plan.frames < 40
-    assert plan_sheets(plan.frames + 1, aspect=16 / 9, rule=rule, detail="high", tokens=300) is None
+    found = set()
+    for tokens in range(10, 320, 10):
+        plan = plan_as_many(40, aspect=16 / 9, rule=rule, detail="high", tokens=tokens)
+        frames = plan.frames if plan else 0
+        assert plan_sheets(frames + 1, aspect=16 / 9, rule=rule, detail="high", tokens=tokens) is None
+        found.add(frames)
+    assert {0, 1, 2, 3} < found
     assert plan_as_many(40, aspect=16 / 9, rule=rule, detail="high", tokens=10) is None
 
 

@@ -6,11 +6,13 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from markupsafe import Markup
 
 from tests.metrics.golden import golden
 from tests.tasks.nextqa.published import MC_ROWS, OE_COLUMNS, OE_ROWS, write_csv
 from vip.errors import InputError
 from vip.tasks.data_description import DescribesData, write_data_page
+from vip.tasks.nextqa import figures
 from vip.tasks.nextqa.figures import describe_sets, opening_bars
 from vip.tasks.nextqa.mc import NextqaMultiChoice
 from vip.tasks.nextqa.oe import NextqaOpenEnded
@@ -46,6 +48,15 @@ def test_training_and_validation_sets_together_have_the_published_shares() -> No
     assert means == pytest.approx([2.57, 3.02, 2.78, 1.36], abs=0.02)  # of all three splits
     assert train["why_share"] is None  # a file of answers alone has no questions
     assert train["question_words"]["all"]["mean"] is None
+
+
+def test_each_chart_of_lengths_draws_those_that_its_title_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn: dict[str, object] = {}
+    monkeypatch.setattr(figures, "draw_lines", lambda lines, title, unit: drawn.update({title: lines}) or Markup(""))
+    describe_sets([write_csv(tmp_path / "own.csv", MC_ROWS)], "nextqa-mc")
+    assert drawn["own: words a question"] == {"C": {5: 100.0}, "T": {6: 100.0}, "D": {3: 100.0}}
+    assert drawn["own: words an answer"] == {"C": {4: 100.0}, "T": {1: 50.0, 4: 50.0}, "D": {2: 100.0}}
+    assert drawn["own: questions a video"] == {"own": {2: 100.0}}
 
 
 def test_a_page_shows_every_figure_and_escapes_what_others_wrote(tmp_path: Path) -> None:
