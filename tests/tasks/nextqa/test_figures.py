@@ -55,7 +55,7 @@ def test_each_chart_of_lengths_draws_those_that_its_title_names(tmp_path: Path, 
     monkeypatch.setattr(figures, "draw_lines", lambda lines, title, unit: drawn.update({title: lines}) or Markup(""))
     describe_sets([write_csv(tmp_path / "own.csv", MC_ROWS)], "nextqa-mc")
     assert drawn["own: words a question"] == {"C": {5: 100.0}, "T": {6: 100.0}, "D": {3: 100.0}}
-    assert drawn["own: words an answer"] == {"C": {4: 100.0}, "T": {1: 50.0, 4: 50.0}, "D": {2: 100.0}}
+    assert drawn["own: words an answer"] == {"C": {4: 100.0}, "T": {1: 100.0}, "D": {1: 100.0}}
     assert drawn["own: questions a video"] == {"own": {2: 100.0}}
 
 
