@@ -11,6 +11,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, Done, end, start_command, vip
+from vip.cli.doctor import DoctorRow, doctor_command
 from vip.llm.cache import AnswerCache
 
 
@@ -19,6 +20,20 @@ def doctor(folder: Path, *arguments: str, **variables: str) -> Done:
     assert done.code == 0, done.err
     assert done.err == ""
     return done
+
+
+def test_what_people_read_keeps_its_brackets_and_obeys_nothing(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    row = DoctorRow("extra", "clip[x]", False, "open_clip missing: pip install 'vip-keyframes[clip]' [red]\x1b[31m")
+    monkeypatch.setattr("vip.cli.doctor._program", lambda: [row])
+    for name in ("_decoders", "_backends", "_engines"):
+        monkeypatch.setattr(f"vip.cli.doctor.{name}", list)
+    monkeypatch.setattr("vip.cli.doctor._automatic_choices", lambda: {"embedder": "classic [built in]"})
+    monkeypatch.setenv("COLUMNS", "200")
+    doctor_command()
+    told = capsys.readouterr().out
+    assert "clip[x]  open_clip missing: pip install 'vip-keyframes[clip]' [red]" in told
+    assert "auto embedder: classic [built in]" in told
+    assert "\x1b" not in told
 
 
 def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:
