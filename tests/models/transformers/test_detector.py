@@ -26,7 +26,7 @@ from vip import registry  # noqa: E402
 from vip.errors import BackendError, UsageError  # noqa: E402
 from vip.models import hub  # noqa: E402
 from vip.models.transformers import fixed_vocabulary, open_vocabulary  # noqa: E402
-from vip.models.transformers.detector import transformers_detector  # noqa: E402
+from vip.models.transformers.detector import _read_model_type, transformers_detector  # noqa: E402
 from vip.models.transformers.detector_base import FoundObject, TransformersDetector, to_detections  # noqa: E402
 from vip.models.transformers.florence import read_boxes  # noqa: E402
 from vip.records import Detection, Image  # noqa: E402
@@ -600,3 +600,10 @@ def test_the_bound_is_the_librarys_own() -> None:
 
     for processor in (transformers.DetrImageProcessor, transformers.RTDetrImageProcessor, transformers.YolosImageProcessor):
         assert inspect.signature(processor.post_process_object_detection).parameters["threshold"].default == fixed_vocabulary.LEAST_SCORE
+
+
+@pytest.mark.parametrize("written", ['{"hidden_size": 4}', '{"model_type": 7}', '{"model_type": null}'])
+def test_a_configuration_without_the_type_of_its_model_says_so(written: str, tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(written)
+    with pytest.raises(ValueError, match=r"config\.json names no model_type"):
+        _read_model_type(str(tmp_path))
