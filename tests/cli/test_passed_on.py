@@ -454,7 +454,7 @@ def test_one_way_of_answering_excludes_the_others(more: str, capsys: pytest.Capt
 
 
 def test_a_model_of_value_takes_no_samples(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("predict s.jsonl --task value-tvr --model hero:m --annotations a.jsonl".split()) == 2
+    assert run(["predict", "s.jsonl", "--task", "value-tvr", "--model", "hero:m", "--annotations", "a.jsonl"]) == 2
     assert "hero:m reads annotations by itself. Leave s.jsonl out" in " ".join(capsys.readouterr().err.split())
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import re
 from pathlib import Path
@@ -129,6 +130,12 @@ def test_a_name_of_any_letters_is_still_yaml(name: str) -> None:
 
 
 # ---------------------------------------------------------------- files
+
+
+def test_the_code_of_the_card_is_python_whatever_the_name() -> None:
+    [line] = [line for line in hf._CardFacts().card('my "films" \\').split("\n") if line.startswith("data = ")]
+    call = ast.parse(line).body[0].value  # type: ignore[attr-defined]
+    assert call.args[0].value == 'my "films" \\'
 
 
 @pytest.mark.parametrize("end", ["", "/", "//"])

@@ -169,6 +169,8 @@ def test_pieces_are_shards_by_their_sidecars_whole_or_not_and_runs(tmp_path: Pat
         (["holiday.vip/"], "holiday-hf"),
         (["a.vip.bak"], "a.vip.bak-hf"),
         (["."], "here-hf"),
+        ([".."], "{}-hf"),
+        (["../here/.."], "{}-hf"),
         (["/"], "export-hf"),
         ([".vip"], "export-hf"),
         (["s3://bucket/corpus/"], "corpus-hf"),
@@ -182,7 +184,7 @@ def test_pieces_are_shards_by_their_sidecars_whole_or_not_and_runs(tmp_path: Pat
 def test_the_folder_is_named_after_the_only_source(given: list[str], name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
-    assert default_name(given, "hf") == name
+    assert default_name(given, "hf") == name.format(tmp_path.name)
 
 
 def test_a_folder_that_is_a_link_to_elsewhere_is_not_taken_for_the_export(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

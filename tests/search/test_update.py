@@ -100,7 +100,9 @@ def test_a_run_that_was_damaged_since_keeps_what_was_known_of_it_until_it_is_who
     assert "b.vip" in notes.told[0]
     assert notes.told[0].endswith(" It is left out.")
     assert captions(index) == ["a dog of a", "a dog of b", "a wolf"], "those behind it are read"
-    assert updated(index, runs).indexed == [1], "it is looked at again"
+    again = updated(index, runs)
+    assert again.indexed == [1], "it is looked at again"
+    assert again.told == notes.told, "it is not the only source, though the only one to be read"
     (runs / "b.vip" / store.WORDS).unlink()
     assert updated(index, runs).told == []
     assert captions(index) == ["a dog of a", "a fox", "a wolf"]
@@ -198,6 +200,7 @@ def test_only_the_shard_whose_size_has_changed_is_read_again_and_a_log_touches_a
 
 def test_runs_and_data_sets_are_one_index(index: SearchIndex, corpus: Path, runs: Path) -> None:
     assert updated(index, corpus, runs / "a.vip").indexed == [4]
+    assert updated(index, runs / "a.vip", corpus).indexed == []
     assert index.count() == 8
     assert updated(index, runs / "a.vip").indexed == [0], "the shards are gone from it"
     assert index.count() == 2

@@ -68,13 +68,14 @@ class _CardFacts:
         described, hours = sum(self.engines.values()), f"{self.seconds / 3600:,.1f} hours"
         by = f" by {', '.join(sorted(self.engines))}" if described else ""
         lines = [f"| `{column}` | {text} |" for column, (_, text) in COLUMNS.items()]
+        quoted = json.dumps(name, ensure_ascii=False)
         return "\n".join(
             (
                 "---",
                 *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items() if value),  # JSON is YAML
                 *("---", "", f"# {name}", ""),
                 f"{counted(self.keyframes, 'keyframe')} of {counted(self.videos, 'video')} ({hours}), {described:,} of them described{by}.",
-                *("", "```python", "from datasets import load_dataset", "", f'data = load_dataset("{name}", split="train")', "```", ""),
+                *("", "```python", "from datasets import load_dataset", "", f'data = load_dataset({quoted}, split="train")', "```", ""),
                 *("The rights in the pictures are those of the videos that `source` names.", ""),
                 *("| Column | |", "|---|---|", *lines, ""),
             )

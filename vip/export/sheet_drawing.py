@@ -90,7 +90,7 @@ def _draw_picture(sheet: Image.Image, drawing: ImageDraw.ImageDraw, tile: SheetT
     try:
         small = _fit_picture(tile, shape)
     except InputError:
-        _write(drawing, (x + 12, y + 12), "This picture cannot be read.", SMALL_PX, GREY, shape.width_px - 24)
+        _write(drawing, (x + 12, y + 12), "This picture cannot be read.", SMALL_PX, GREY, shape.width_px - 24, lines=2)
         return
     sheet.paste(small, (x + (shape.width_px - small.width) // 2, y + (shape.picture_height_px - small.height) // 2))
 

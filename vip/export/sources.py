@@ -101,5 +101,6 @@ def count_pieces(sources: Sequence[ExportSource]) -> int:
 
 def default_name(given: Sequence[str], format: str) -> str:  # noqa: A002
     """Return `corpus-hf` for `s3://bucket/corpus/`, in the current folder."""
-    last = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute().name if len(given) == 1 else ""
+    path = Path(without_secrets(given[0]).partition("://")[2] or given[0]).absolute() if len(given) == 1 else Path()
+    last = path.resolve().name if path.name == ".." else path.name
     return str(unlinked(Path(f"{last.removesuffix('.vip') or 'export'}-{format}")))

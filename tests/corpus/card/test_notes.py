@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -82,6 +83,12 @@ def test_the_introduction_names_the_engines_of_what_is_described_the_most_freque
 def test_settings_that_nobody_knows_are_no_options() -> None:
     assert options_given(card()) == []
     assert options_given(card(settings=BatchConfig())) == []
+
+
+def test_a_list_of_words_is_an_option_that_vip_takes_again() -> None:
+    [given] = options_given(card(settings=BatchConfig(batch=BatchSettings(words="subtitles,text"))))
+    flag, value = shlex.split(given)
+    assert (flag, BatchSettings(words=value).words) == ("--words", ("subtitles", "text"))
 
 
 def test_settings_that_are_no_defaults_are_options_as_they_are_typed() -> None:
@@ -204,7 +211,7 @@ def test_a_batch_that_ended_well_has_only_the_limits_that_all_have() -> None:
         ({"undescribed": 1234}, "1,234 keyframes could not be described; the column caption_failure says why."),
     ],
 )
-def test_what_is_missing_is_told_with_its_number(told: dict[str, int], sentence: str) -> None:
+def test_what_is_missing_is_told_with_its_number(told: dict[str, Any], sentence: str) -> None:
     assert limits(card(**told)) == [sentence, UNDESCRIBED, RIGHTS]
 
 

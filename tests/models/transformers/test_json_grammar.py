@@ -192,6 +192,14 @@ def test_tokens_that_only_one_of_model_and_tokenizer_knows_are_never_allowed(mor
     assert set(np.flatnonzero(allowed)) == {token for token in range(len(words)) if words.decode([token]) in ("{", '{"')}
 
 
+def test_tokens_behind_those_that_the_grammar_knows_are_not_allowed(words: Any) -> None:
+    size = len(words)
+    allowed = JsonConstraint._allowed_tokens(cache(words).start(NUMBER), size + 100)
+    assert allowed.shape == (size + 100,)
+    assert allowed[:size].any()
+    assert not allowed[size:].any()
+
+
 # ---------------------------------------------------------------- a batch
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -50,13 +51,14 @@ def asked(id_: str, *values: int | str) -> Sample:
 
 
 def test_files_are_told_apart_by_what_they_are(tmp_path: Path) -> None:
-    (tmp_path / "videos").mkdir()
+    for name in ("videos.2", "videos.json"):
+        (tmp_path / name).mkdir()
     questions, packed = open_ended(tmp_path / "a.csv"), tmp_path / "b.csv.gz"
     index, second = write_json(tmp_path / "index.json", {"v1": "1/v1"}), write_json(tmp_path / "second.json", {"v1": {"0": "hound"}})
-    found = open_source(source(second, tmp_path / "videos", index, questions, packed))
+    found = open_source(source(second, tmp_path / "videos.2", tmp_path / "videos.json", index, questions, packed))
     assert (found.annotations, found.references) == ((questions, packed), {"v1_0": "hound"})
     assert found.frames is not None
-    assert (found.frames.folders, found.frames.places) == ((tmp_path / "videos",), {"v1": "1/v1"})
+    assert (found.frames.folders, found.frames.places) == ((tmp_path / "videos.2", tmp_path / "videos.json"), {"v1": "1/v1"})
 
 
 def test_without_a_folder_there_are_no_frames_and_without_references_none(tmp_path: Path) -> None:
@@ -133,6 +135,8 @@ def test_two_questions_of_one_id_share_the_second_reference(tmp_path: Path) -> N
 def test_several_files_are_read_in_their_order_and_a_question_in_two_is_named_with_its_line(tmp_path: Path) -> None:
     first, second = open_ended(tmp_path / "b.csv", OE_ROWS[2]), open_ended(tmp_path / "a.csv", *OE_ROWS[:2])
     assert [sample.id for sample in samples(first, second)] == ["v2_0", "v1_0", "v1_1"]
+    parts = [open_ended(tmp_path / f"{number}.csv", row) for number, row in enumerate(OE_ROWS[:2])]
+    assert [sample.id for sample in samples(*parts)] == ["v1_0", "v1_1"], "of one video"
     both = open_ended(tmp_path / "c.csv", OE_ROWS[0], OE_ROWS[2])
     with pytest.raises(InputError) as raised:
         samples(first, both)
@@ -209,7 +213,7 @@ def test_a_question_is_in_a_column_and_in_its_group(kind: QuestionType, groups: 
 # ---------------------------------------------------------------- predictions
 
 
-def refused(predicted: dict[str, object], *some: Sample, doubled: int = 0, problems: tuple[str, ...] = ()) -> str:
+def refused(predicted: Mapping[str, object], *some: Sample, doubled: int = 0, problems: tuple[str, ...] = ()) -> str:
     with pytest.raises(InputError) as raised:
         check_predictions(RESULT, predicted, some, doubled=doubled, problems=problems)
     return str(raised.value)

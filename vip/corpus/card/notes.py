@@ -67,6 +67,9 @@ def provenance_tables(card: DataCard) -> Iterator[CardTable]:
 
 
 def _text(value: object) -> str:
+    """Return a value as its option takes it."""
+    if value and isinstance(value, list) and all(isinstance(one, str) for one in value):
+        return ",".join(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 

@@ -43,10 +43,10 @@ def open_source(source: SampleSource) -> NextqaSource:
         raise InputError("There is no file of questions. Give the val.csv or test.csv of NExT-QA.")
     places: dict[str, str] = {}
     references: dict[str, str] = {}
-    for path in paths:
-        if path.suffix == ".json" and is_video_index(path):
+    for path in (path for path in paths if path.suffix == ".json" and not path.is_dir()):
+        if is_video_index(path):
             places = read_video_index(path)
-        elif path.suffix == ".json":
+        else:
             answers, doubled = read_answers(path)
             if doubled:
                 raise InputError(f"{path} has {doubled} ids more than once. Give the second references as they were published.")
