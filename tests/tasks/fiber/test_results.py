@@ -103,6 +103,15 @@ def test_what_was_rejected_is_out_whole_and_takes_nothing_of_others_with_it(how:
     assert (row.reason, row.worker, row.text) == ("rejected on Mechanical Turk", "W", task_answers({1: ["dog"]}))
 
 
+def test_a_rejected_second_answer_leaves_the_hit_to_the_first(tmp_path: Path) -> None:
+    first, second, third = (
+        {**assignment("W", {1: [word]}), "AssignmentId": name} for name, word in (("A1", "dog"), ("A2", "cat"), ("A3", "cow"))
+    )
+    results = read(tmp_path, [first, {**second, **REJECTED}, third])
+    assert answers_of(results) == {"A1": {1: ("dog",)}}
+    assert left_out(results)[1:] == [("A3", "the worker answered this HIT already")]
+
+
 @pytest.mark.parametrize("status", ["Approved", "Submitted", "", "rejected?"])
 def test_another_status_rejects_nothing(status: str, tmp_path: Path) -> None:
     results = read(tmp_path, [assignment("W", {1: ["dog"]}, AssignmentStatus=status)])

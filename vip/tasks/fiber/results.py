@@ -169,7 +169,8 @@ def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> No
     if row.get("RejectionTime") or row.get("AssignmentStatus") == "Rejected":
         results.rejected_workers.add(empty.worker)
         results.assignments.pop(empty.id, None)
-        results.taken.pop((empty.hit, empty.worker), None)
+        if results.taken.get((empty.hit, empty.worker)) == empty.id:
+            del results.taken[empty.hit, empty.worker]
         return refuse("rejected on Mechanical Turk")
     try:
         fields = parse_fields(row[ANSWERS])
