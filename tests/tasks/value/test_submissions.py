@@ -12,7 +12,7 @@ import pytest
 from tests.tasks.value.made import VIDEOS, query, read, write_index, write_json, write_lines
 from vip.errors import InputError
 from vip.tasks.records import Found, FoundMoments, Prediction, Sample
-from vip.tasks.value.submissions import write_submission
+from vip.tasks.value.submissions import read_submission, write_submission
 from vip.tasks.value.task import ValueTask
 
 
@@ -32,6 +32,13 @@ def test_moments_are_read_with_the_names_of_their_videos(tvr: tuple[ValueTask, l
     moments = FoundMoments(videos=("park", "#99"), starts_s=(1.0, 0.0), ends_s=(2.5, 1.0))
     assert prediction == Prediction(sample_id="1", value=Found(vcmr=moments, vr=("street", "park")))
     assert samples[0].groups == {"type": ("vt",)}
+
+
+def test_numbers_of_videos_without_their_names_ask_for_the_index(tvr: tuple[ValueTask, list[Sample]], tmp_path: Path) -> None:
+    task, samples = tvr
+    path = write_json(tmp_path / "p.json", vcmr([7, 1, 2.5, 0.9]))
+    with pytest.raises(InputError, match=r"p\.json names videos by number\. Name .*_video2dur_idx\.json with --video-index FILE"):
+        list(read_submission(path, task.dataset, samples, {}))
 
 
 @pytest.mark.parametrize(
