@@ -226,3 +226,21 @@ def test_each_line_of_jsonl_is_an_object_a_text_or_a_bad_row_with_its_number() -
     (damaged,) = [value for where, value in found if where == "a.jsonl, line 11"]
     assert isinstance(damaged, BadRow)
     assert damaged.message.startswith(no_text)
+
+
+@pytest.mark.parametrize(
+    ("line", "values"),
+    [
+        (b"\tdQw4w9WgXcQ\tmusic", ["", "dQw4w9WgXcQ", "music"]),
+        (b"dQw4w9WgXcQ\t\t", ["dQw4w9WgXcQ", "", ""]),
+        (b'\t"a b"\t', ["", "a b", ""]),
+        (b"  one \t two\r\n", ["one ", " two"]),
+    ],
+)
+def test_an_empty_column_at_an_end_keeps_its_place(line: bytes, values: list[str]) -> None:
+    assert list(records_of(iter([(1, line)]), "list", "\t")) == [("list, line 1", values)]
+
+
+@pytest.mark.parametrize("line", [b"", b"\t\t", b"  \t \r\n"])
+def test_a_row_of_nothing_but_tabs_is_no_record(line: bytes) -> None:
+    assert list(records_of(iter([(1, line)]), "list", "\t")) == []

@@ -164,6 +164,13 @@ def test_the_marks_between_columns_are_found_out(tmp_path: Path, name: str, mark
     assert (found.source, found.topic) == ("https://example.com/a?b=1", "dogs")
 
 
+def test_an_empty_first_column_of_a_tsv_moves_no_other(tmp_path: Path) -> None:
+    path = written(tmp_path / "a.tsv", "title\tvideo_id\ttopic\n\tdQw4w9WgXcQ\tnXSc\nA dog\tnXSc\t\n")
+    found = read(path)
+    assert (keys(found), wheres(found)) == (["dQw4w9WgXcQ", "nXSc"], [])
+    assert [one.topic for one in items(found)] == ["nXSc", None]
+
+
 def test_a_csv_without_a_header_has_videos_in_its_first_column(tmp_path: Path) -> None:
     assert keys(read(written(tmp_path / "ids.csv", "dQw4w9WgXcQ,x\nnXSc,y\naaaaaaaaaa1\n"))) == IDS
 

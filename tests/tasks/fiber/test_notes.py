@@ -70,6 +70,7 @@ def test_files_of_spreadsheets_are_read(text: str, path: Path) -> None:
     [
         (("a,0,1,1", "a,0,1,5"), r"line 3: 1, 5 is outside the grid of 4 by 4"),
         (('"a\nb",0,1,1', "a,-1,1,1"), r"line 4: .*-1 is no second"),  # as an editor counts
+        (("a,86399,1,1", "a,86400,1,1"), "line 3: .*86400 is no second of a clip"),
         (("a,,1,1",), "line 2: invalid literal"),
         (("a,0,1.0,1",), "line 2: invalid literal"),
         (("a,0,1",), "line 2: invalid literal"),

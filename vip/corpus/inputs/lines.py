@@ -67,12 +67,16 @@ def lines_of(stream: LineStream) -> Lines:
         yield number + 1, rest
 
 
-def decode_line(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | BadRow:
-    """Return the text of a line without spaces around it, or a BadRow."""
+def decode_line(line: bytes, where: str, limit: int = RECORD_BYTES, *, spaces: str | None = None) -> str | BadRow:
+    """Return the text of a line without spaces around it, or a BadRow.
+
+    Args:
+        spaces: the characters that count as spaces; None means all that Unicode calls so.
+    """
     if len(line) > limit:
         return bad_row(line[:limit].decode(errors="replace"), where, f"The row is longer than {limit} bytes.")
     try:
-        return line.decode().strip()
+        return line.decode().strip(spaces)
     except UnicodeDecodeError:
         return bad_row(line.decode(errors="replace"), where, "The row is no UTF-8. Save the list as UTF-8.")
 
@@ -80,22 +84,23 @@ def decode_line(line: bytes, where: str, limit: int = RECORD_BYTES) -> str | Bad
 def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, list[str] | BadRow]]:
     """Yield the place and the values of each record of a CSV; a field in quotes may span several lines."""
     waiting: deque[tuple[int, bytes]] = deque()
+    spaces = " \r\n" if delimiter == "\t" else None  # a tab at an end stands for an empty column
     while True:
         first = waiting.popleft() if waiting else next(lines, None)
         if first is None:
             return
         where = f"{name}, line {first[0]}"
-        text = decode_line(first[1], where)
+        text = decode_line(first[1], where, spaces=spaces)
         if isinstance(text, BadRow):
             yield where, text
         elif '"' not in text:
-            if text:
+            if text.strip():
                 yield where, text.split(delimiter)
         elif (values := _values(text, delimiter)) is not None:
             yield where, values
         else:
             taken = _read_to_closing_quote(first, waiting, lines)
-            whole = decode_line(b"\n".join(line for _, line in taken), where)
+            whole = decode_line(b"\n".join(line for _, line in taken), where, spaces=spaces)
             values = _values(whole, delimiter) if len(taken) > 1 and isinstance(whole, str) else None
             if values is None:
                 waiting.extendleft(reversed(taken[1:]))

@@ -20,6 +20,7 @@ from vip.tasks.table import Table, TableCell, number_cell
 from vip.untrusted import one_line
 
 GRID = 4
+MOST_SECONDS = 24 * 3600  # of a clip; each has a place in the figure
 COLUMNS = ("video", "second", "row", "column")
 
 
@@ -56,8 +57,8 @@ def read_notes(path: Path) -> EntityNotes:
         for row in rows:
             try:
                 second, down, across = (int(row[name] or "") for name in COLUMNS[1:])
-                if second < 0 or not (1 <= down <= GRID and 1 <= across <= GRID):
-                    raise ValueError(f"{down}, {across} is outside the grid of {GRID} by {GRID}, or {second} is no second")
+                if not 0 <= second < MOST_SECONDS or not (1 <= down <= GRID and 1 <= across <= GRID):
+                    raise ValueError(f"{down}, {across} is outside the grid of {GRID} by {GRID}, or {second} is no second of a clip")
             except ValueError as exc:
                 raise InputError(f"{path}, line {rows.line_num:,}: {one_line(str(exc))[:120]}. Write {','.join(COLUMNS)}.") from exc
             cells[str(row["video"])].add((down, across))
