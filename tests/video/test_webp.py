@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from tests.video.drawing import animate, hole, told
 from vip.errors import InputError
@@ -214,3 +215,14 @@ def test_a_file_that_is_gone_is_told(path: Path) -> None:
 def test_there_is_no_other_stream(stream: int, path: Path) -> None:
     with pytest.raises(InputError, match=f"has no video stream {stream}: an animated picture is one stream, 0"):
         AnimatedWebp(FileSource(path), stream=stream)
+
+
+@pytest.mark.parametrize(("orientation", "degrees"), [(1, 0), (3, 180), (6, 90), (8, 270)])
+def test_the_size_is_that_of_the_turned_frames(orientation: int, degrees: int, tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = orientation
+    path = animate(tmp_path / "a.webp", [hole(number) for number in range(3)], [40, 40, 40], lossless=True, exif=exif)
+    with AnimatedWebp(FileSource(path)) as video:
+        info, frame = video.info(), next(video.frames([0]))
+        assert (info.height_px, info.width_px) == frame.image.shape[:2]
+        assert info.rotation_deg == degrees

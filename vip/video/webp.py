@@ -13,7 +13,7 @@ from vip.errors import InputError
 from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.order import MILLISECONDS
-from vip.video.pillow import BROKEN, best_of_each, open_picture, shown
+from vip.video.pillow import BROKEN, ROTATIONS, best_of_each, open_picture, orientation_of, shown, shown_size
 from vip.video.source import FileSource
 from vip.video.time_range import WHOLE, TimeRange
 
@@ -69,7 +69,7 @@ class AnimatedWebp:
         state = self.source.state()
         if state is None or next(self.frames(stamps), None) is None:
             raise InputError(f"{self.source}: not one frame can be decoded. The file is damaged.")
-        width, height = self._opened.size
+        width, height = shown_size(self._opened)
         return VideoInfo(
             path=self.source.location,
             sha256=self.source.sha256(),
@@ -80,7 +80,7 @@ class AnimatedWebp:
             pixel_format=self._opened.mode,
             width_px=width,
             height_px=height,
-            rotation_deg=0,
+            rotation_deg=ROTATIONS.get(orientation_of(self._opened), 0),
             pixel_aspect_ratio=Fraction(1),
             frame_rate=None,
             duration_s_from_header=None,
