@@ -160,7 +160,7 @@ class Known:
 
     def __init__(self, path: Path) -> None:
         data = json.loads(path.read_text()) if path.exists() else {"failing": [], "empty": [], "seconds": {}}
-        self.path, self.failing, self.empty, self.seconds = path, set(data["failing"]), set(data["empty"]), dict(data["seconds"])
+        self.path, self.failing, self.empty, self.seconds = path, set(data["failing"]), set(data.get("empty", ())), dict(data["seconds"])
         self._lock = Lock()
 
     def limit_s(self, part: str) -> float:

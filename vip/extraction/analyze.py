@@ -188,7 +188,7 @@ def analyze(
         return each(analyzer, frames)
 
     windows = windows_around(video, pts) if sharpest else {}
-    each = beside if len(video.groups(pts)) == 1 else map
+    each = map_over(video, pts)
     analyses = []
     with closing(in_parallel(video, pts, work)) as found:
         for analysis in analyzer.embed(found):
@@ -217,11 +217,13 @@ def windows_around(video: Reader, pts: Sequence[int]) -> dict[int, list[int]]:
     return windows
 
 
-def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterator[ResultT]:
-    """Do the work of each frame in threads while the next ones are decoded; yield the results in their order.
+def map_over(video: Reader, pts: Sequence[int]) -> Callable[[Callable[[Frame], ResultT], Iterable[Frame]], Iterator[ResultT]]:
+    """Return how a thread of `in_parallel` does the work of each frame: `map`, or `beside` where one thread alone has all of them."""
+    return beside if len(video.groups(pts)) == 1 else map
 
-    As `map` in the threads of `in_parallel`, where one of those alone has all the frames.
-    """
+
+def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterator[ResultT]:
+    """Do the work of each frame in threads while the next ones are decoded; yield the results in their order."""
     cores = core_count()
     with ThreadPoolExecutor(cores) as pool:
         pending: deque[Future[ResultT]] = deque()

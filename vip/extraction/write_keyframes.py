@@ -44,13 +44,12 @@ def write_keyframes(folder: Path, manifest: Manifest, observer: Observer, video:
             return frame.pts, frame.image.shape
 
         def work(reader: Reader, batch: Sequence[int]) -> Iterator[tuple[int, tuple[int, ...]]]:
-            return each(write, reader.frames(batch))
+            return analyze.map_over(reader, missing)(write, reader.frames(batch))
 
         for pts in filter(cache.has, _missing(folder, names)):
             cache.move(pts, folder / store.PICTURES / names[pts])
             advance()
         missing = _missing(folder, names)
-        each = analyze.beside if video and len(video.groups(missing)) == 1 else map
         shapes = dict(analyze.in_parallel(video, missing, work)) if video else {}
     if failed := set(missing) - set(shapes):
         raise InputError(
