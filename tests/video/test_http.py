@@ -68,11 +68,37 @@ def _no_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vip.video.http, "PAUSE_S", 0)
 
 
-def test_a_part_has_its_bytes_the_size_of_all_and_the_time_of_the_last_change() -> None:
-    connection = Scripted(part(Last_Modified="Tue"), part())
-    assert connection.part(50, 100) == vip.video.http.AddressPart(DATA[:100], len(DATA), "Tue")
-    assert connection.part(0, 1).changed == ""
+def test_a_part_has_its_bytes_the_size_of_all_and_the_version_of_the_file() -> None:
+    connection = Scripted(part(Last_Modified="Tue", ETag='"a"'), part())
+    assert connection.part(50, 100) == vip.video.http.AddressPart(DATA[:100], len(DATA), "Tue", '"a"')
+    assert (second := connection.part(0, 1)).changed == second.etag == ""
     assert [asked for _, asked in connection.asked] == ["bytes=50-149", "bytes=0-0"]
+
+
+@pytest.mark.parametrize(
+    ("size_bytes", "changed", "etag", "is_another"),
+    [
+        (9, "Tue", '"a"', False),
+        (8, "Tue", '"a"', True),
+        (9, "Wed", '"b"', True),
+        (9, "Wed", '"a"', False),  # copied to another server of the same name
+        (9, "Tue", '"b"', False),
+        (9, "Wed", "", True),
+        (9, "", '"b"', True),
+        (9, "", "", False),
+    ],
+)
+def test_a_part_is_of_another_file_if_its_size_or_all_that_is_said_of_its_version_differs(
+    size_bytes: int, changed: str, etag: str, is_another: bool
+) -> None:
+    first = vip.video.http.AddressPart(b"", 9, "Tue", '"a"')
+    assert vip.video.http.AddressPart(b"x", size_bytes, changed, etag).is_of_another_file(first) is is_another
+
+
+def test_of_a_server_that_says_no_version_only_the_size_is_compared() -> None:
+    first = vip.video.http.AddressPart(b"", 9, "")
+    assert not vip.video.http.AddressPart(b"x", 9, "Tue", '"a"').is_of_another_file(first)
+    assert vip.video.http.AddressPart(b"x", 10, "").is_of_another_file(first)
 
 
 def test_a_server_that_sends_more_than_it_was_asked_for_is_asked_on_another_connection() -> None:

@@ -360,6 +360,14 @@ def test_a_file_that_changes_in_the_midst_is_said(long: Path, tmp_path: Path, mo
             list(video.frames(video.index.sync_pts.tolist()))
 
 
+def test_a_file_that_is_replaced_by_one_of_its_size_is_said(served: Served) -> None:
+    with Remote(AddressSource("http://h/a.mp4")).open() as reader:
+        read_blocks(reader, [5])
+        served.changed = "Tue, 01 Jul 2025 10:00:01 GMT"
+        with pytest.raises(InputError, match=r"a\.mp4 changed while it was read"):
+            read_blocks(reader, [9])
+
+
 @dataclass
 class Served:
     """The parts of a file that were asked for, by the numbers of their first and last block."""

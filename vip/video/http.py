@@ -40,11 +40,20 @@ ResultT = TypeVar("ResultT")
 
 @dataclass(frozen=True, slots=True)
 class AddressPart:
-    """A part of a file on a server, with the size of the whole and the time of its last change as the server writes it."""
+    """A part of a file on a server, with the size of the whole, the time of its last change and its ETag as the server writes them."""
 
     data: bytes
     size_bytes: int
     changed: str
+    etag: str = ""
+
+    def is_of_another_file(self, first: AddressPart) -> bool:
+        """Return whether the file is not that of the first part any more: by its size, or by all that both answers say of its version.
+
+        Servers that share the work often differ in one of the two for the same file.
+        """
+        versions = [(mine, its) for mine, its in ((self.changed, first.changed), (self.etag, first.etag)) if mine and its]
+        return self.size_bytes != first.size_bytes or (bool(versions) and all(mine != its for mine, its in versions))
 
 
 class Connection:
@@ -150,7 +159,7 @@ class Connection:
         if not self._answered:
             self._check_page(response, data[:SNIFFED_BYTES])
         self._answered = True
-        return AddressPart(data, int(size), response.headers.get("Last-Modified", ""))
+        return AddressPart(data, int(size), response.headers.get("Last-Modified", ""), response.headers.get("ETag", ""))
 
     def _copy_to(self, file: IO[bytes], report: Callable[[int, int | None], None]) -> None:
         response = self._follow_redirects({})

@@ -10,6 +10,7 @@ import errno
 import io
 from calendar import timegm
 from collections import OrderedDict
+from dataclasses import replace
 from email.utils import parsedate
 from threading import Lock
 
@@ -40,6 +41,7 @@ class Remote:
             first = connection.part(0, BLOCK_BYTES)
         finally:
             connection.close()
+        self.first = replace(first, data=b"")
         changed = parsedate(first.changed)
         self.state = FileState(first.size_bytes, timegm(changed) * 10**9 if changed else None)
         if len(first.data) == min(BLOCK_BYTES, first.size_bytes):  # else the block would end where the server stopped
@@ -108,7 +110,7 @@ class RemoteFile(io.RawIOBase):
         data = b""
         while len(data) < wanted:  # a server may give less than it was asked for
             part = self._connection.part(block * BLOCK_BYTES + len(data), wanted - len(data))
-            if part.size_bytes != whole:
+            if part.is_of_another_file(self._remote.first):
                 raise InputError(f"{self._remote.source} changed while it was read. {again()}.")
             data += part.data
         self._behind = block + -(-len(data) // BLOCK_BYTES)
