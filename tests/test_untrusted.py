@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import time
 import unicodedata
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.untrusted import MOST_KEY_PARTS, one_line, parse_json, parse_toml, printable, printable_json
+from vip.untrusted import MOST_KEY_PARTS, long_cells, one_line, parse_json, parse_toml, printable, printable_json
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))
 
@@ -125,3 +127,16 @@ def test_toml_within_bounds_is_read_as_it_is() -> None:
 def test_toml_beyond_bounds_is_a_value_error(data: bytes) -> None:
     with pytest.raises(ValueError, match=r"utf-8|digits|64 bits|parts|too deep"):
         parse_toml(data)
+
+
+@pytest.mark.parametrize("fails", [False, True])
+def test_the_bound_of_cells_is_pythons_again_whatever_happens(fails: bool) -> None:
+    before = csv.field_size_limit(1234)
+    try:
+        with suppress(ZeroDivisionError), long_cells():
+            assert csv.field_size_limit() > 10**7
+            if fails:
+                raise ZeroDivisionError
+        assert csv.field_size_limit() == 1234
+    finally:
+        csv.field_size_limit(before)

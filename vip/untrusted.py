@@ -1,16 +1,18 @@
-"""Text, JSON and TOML of others: print the one safely, and parse the others within limits."""
+"""Text, JSON, TOML and CSV of others: print the one safely, and parse the others within limits."""
 
 from __future__ import annotations
 
+import csv
 import json
 import math
 import re
 import unicodedata
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 JOINERS = "\u200c\u200d"  # letters of Persian and Hindi, and emoji, need them
-MOST_JSON_BYTES = 64 * 2**20
+MOST_JSON_BYTES = MOST_CELL_LETTERS = 64 * 2**20
 DAMAGE = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, EOFError, RecursionError, MemoryError, NotImplementedError)
 """The errors of parsing a file of somebody else that is damaged."""
 MIN_INTEGER, MAX_INTEGER = -(2**63), 2**63 - 1  # of 64 bits, as columns have them
@@ -130,6 +132,16 @@ def parse_toml(data: bytes | str) -> dict[str, Any]:
         raise ValueError("a number of thousands of digits") from None
     _check_numbers(tables, infinite=True)
     return tables
+
+
+@contextmanager
+def long_cells() -> Iterator[None]:
+    """Let cells of CSV be longer than the 131,072 letters that Python reads by default."""
+    before = csv.field_size_limit(MOST_CELL_LETTERS)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(before)
 
 
 def _check_numbers(value: Any, *, infinite: bool = False) -> None:

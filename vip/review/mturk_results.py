@@ -23,10 +23,10 @@ from vip.review.log_state import LogState
 from vip.review.mturk import WRONG_FIELD, item_key
 from vip.review.state import ReviewState
 from vip.tasks.fiber.policy import WorkerPolicy
-from vip.tasks.fiber.results import ANSWERS, long_cells, parse_fields, read_results
+from vip.tasks.fiber.results import ANSWERS, parse_fields, read_results
 from vip.tasks.fiber.results import COMMENT as COMMENT_OF_WORKER
 from vip.tasks.json_rows import open_bounded
-from vip.untrusted import one_line
+from vip.untrusted import long_cells, one_line
 
 MOST_BYTES = 2**30
 PREFIX = "mturk:"

@@ -148,6 +148,12 @@ def test_a_record_is_split_at_the_delimiter_outside_of_quotes(line: bytes, delim
     assert records(line, delimiter=delimiter) == [(1, values)]
 
 
+def test_a_field_in_quotes_may_be_as_long_as_a_record() -> None:
+    title = "t" * (RECORD_BYTES - 4)
+    (found,) = records_of(iter([(1, f'a,"{title}"'.encode())]), "x.csv", ",")
+    assert found == ("x.csv, line 1", ["a", title])
+
+
 BAD_QUOTES = "Its quotes do not fit together."
 
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any, Protocol
 
 from vip.corpus.inputs.rows import BadRow, bad_row
-from vip.untrusted import parse_json
+from vip.untrusted import long_cells, parse_json
 
 BLOCK_BYTES = 2**18
 RECORD_BYTES = 2**18
@@ -109,7 +109,8 @@ def records_of(lines: Lines, name: str, delimiter: str) -> Iterator[tuple[str, l
 
 def _values(text: str, delimiter: str) -> list[str] | None:
     try:
-        return next(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
+        with long_cells():
+            return next(csv.reader([text], delimiter=delimiter, strict=True, skipinitialspace=True))
     except csv.Error:
         return None
 

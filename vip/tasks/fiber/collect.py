@@ -24,9 +24,9 @@ from vip.tasks.fiber.hits import guard_cell, unguard_cell
 from vip.tasks.fiber.noun_phrases import Parser, judge_answers
 from vip.tasks.fiber.policy import PayPolicy, WorkerPolicy
 from vip.tasks.fiber.records import FiberRecord
-from vip.tasks.fiber.results import Assignment, HitResults, is_unavailable, long_cells
+from vip.tasks.fiber.results import Assignment, HitResults, is_unavailable
 from vip.tasks.files import csv_errors
-from vip.untrusted import parse_json
+from vip.untrusted import long_cells, parse_json
 from vip.wording import counted
 
 MOST_SHEET_BYTES = 256 * 2**20

@@ -14,7 +14,6 @@ import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -26,10 +25,9 @@ from vip.records import Record
 from vip.tasks.fiber.hits import MOST_PER_HIT, normalize_as_page, unguard_cell
 from vip.tasks.fiber.records import BLANK, FiberRecord
 from vip.tasks.json_rows import open_bounded
-from vip.untrusted import one_line, parse_json, printable
+from vip.untrusted import MOST_CELL_LETTERS, long_cells, one_line, parse_json, printable
 
 MOST_BYTES = 2**30
-MOST_CELL_LETTERS = 64 * 2**20
 MOST_ANSWER_LETTERS = 500  # as on the page
 NEEDED = ("HITId", "AssignmentId", "WorkerId", "Answer.taskAnswers", "Input.question1", "Input.video1_id")
 ANSWERS = "Answer.taskAnswers"
@@ -144,16 +142,6 @@ def _text_of(file: Any, path: Path) -> io.StringIO:
         return io.StringIO(file.read().decode("utf-8-sig"), newline="")
     except UnicodeDecodeError as exc:
         raise InputError(f"{path} is not UTF-8 text (byte {exc.start:,}). Download the results again.") from exc
-
-
-@contextmanager
-def long_cells() -> Iterator[None]:
-    """Let cells be longer than the 128 KiB that Python reads by default."""
-    before = csv.field_size_limit(min(MOST_CELL_LETTERS, sys.maxsize))
-    try:
-        yield
-    finally:
-        csv.field_size_limit(before)
 
 
 def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> None:
