@@ -78,9 +78,9 @@ def test_subtitles_whose_times_cannot_be_are_left_out_and_counted(video: FileSou
     assert found.notes == ("talk.srt: 3 subtitles end before they begin: left out.",)
 
 
-@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-def test_letters_survive_every_unicode(video: FileSource, encoding: str) -> None:
-    video.path.with_suffix(".srt").write_bytes(SRT.replace("Bye", "Tschüß 再见").encode(encoding))
+@pytest.mark.parametrize(("encoding", "mark"), [("utf-8", ""), ("utf-8", "\ufeff"), ("utf-16-le", "\ufeff"), ("utf-16-be", "\ufeff")])
+def test_letters_survive_every_unicode(video: FileSource, encoding: str, mark: str) -> None:
+    video.path.with_suffix(".srt").write_bytes((mark + SRT.replace("Bye", "Tschüß 再见")).encode(encoding))
     found = read_subtitles(video)
     assert found.words[-1].text == "Tschüß 再见"
     assert found.notes == ()

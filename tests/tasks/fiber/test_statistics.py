@@ -91,6 +91,11 @@ def test_of_several_roots_of_a_label_the_first_says_where_it_stands() -> None:
     assert found.labels.tag_sequences == {"ADJ NOUN": 1.0}
 
 
+def test_a_phrase_ends_where_it_ends_without_its_punctuation() -> None:
+    found = measure_answers([record('"a", "dog".', "x", masked_caption="There is _____ it is.")], parse_words)
+    assert found.labels.tag_sequences == {"DET NOUN": 1.0}
+
+
 def test_frequent_phrases_are_the_first_twenty_of_equal_ones_in_the_order_of_the_alphabet() -> None:
     answers = [[f"thing {letter}" for letter in "zyxwvutsrqponmlkjihgfedcba"], ["the thing b", "Thing c!"]]
     found = measure_answers([record("a dog", additional_answers=answers)])
