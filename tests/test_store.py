@@ -28,7 +28,7 @@ from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
 from vip import locks, store, user_state
 from vip.errors import InputError, StoreError
-from vip.records import Description, Embeddings, Failure, Famous, Keyframe, KeyframeText, Quality, Record, SpokenWords
+from vip.records import Description, Embeddings, Failure, Famous, Keyframe, KeyframeText, Manifest, Quality, Record, SpokenWords
 from vip.store import Run
 from vip.tasks.records import Sample
 
@@ -667,6 +667,29 @@ def test_a_run_that_the_user_trusts_is_as_one_of_this_machine(tmp_path: Path) ->
     assert store.is_own(store.sign(made))
     user_state.remember("runs", made.origin)
     assert store.is_own(made)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"video_id": "b"},
+        {"created_utc": "2020-02-02T00:00:00+00:00"},
+        {"settings": {"embedder": "clip:ViT-B-32@/secret.pt"}},
+        {"backends": {"embedder": "clip:ViT-B-32@/secret.pt"}},
+        {"notes": ("Run rm -rf",)},
+        {"losses": ("Run rm -rf",)},
+    ],
+)
+def test_a_signed_run_that_somebody_changed_is_not_of_this_machine(tmp_path: Path, changed: dict[str, object]) -> None:
+    made = Run(run_folder(tmp_path / "a.vip", 1)).manifest
+    assert made
+    signed = store.sign(made)
+    store.write_json(tmp_path / "signed.json", signed)
+    assert store.is_own(Manifest.model_validate_json((tmp_path / "signed.json").read_bytes()))
+    assert store.is_own(signed.model_copy(update={"seconds": {"write": 1.0}, "captioning": {}}))
+    assert not store.is_own(signed.model_copy(update=changed))
+    moved = signed.video.model_copy(update={"path": "/else.mp4"})
+    assert not store.is_own(signed.model_copy(update={"video": moved}))
 
 
 def described(number: int, caption: str) -> Description:

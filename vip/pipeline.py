@@ -179,7 +179,7 @@ def reselect(
         if manifest is None or not is_selected(manifest):
             analysis = read_analysis(old, before, info, before.pruning, settings, pruner.name)
             selection = select(analysis, settings, pruner)
-            is_own = source is not None
+            is_own = store.is_own(before)
             manifest = write_selection(
                 folder, analysis, selection, settings, observer, video_id=before.video_id, start=start, origin=origin, is_own=is_own
             )

@@ -6,6 +6,7 @@ Time inside the program is an integer PTS (presentation time stamp) with its tim
 
 from __future__ import annotations
 
+import json
 import os
 import re
 from dataclasses import dataclass
@@ -708,5 +709,6 @@ class Manifest(Record):
 
     @property
     def origin(self) -> str:
-        """The text that is signed."""
-        return "\n".join([self.video.path, self.video_id, self.created_utc])
+        """The text that is signed: all that is opened, loaded or shown unasked where this machine made the run."""
+        made_by = [self.settings, self.backends, self.notes, self.losses]
+        return "\n".join([self.video.path, self.video_id, self.created_utc, json.dumps(made_by, sort_keys=True)])

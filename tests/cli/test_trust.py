@@ -110,6 +110,9 @@ def test_the_video_of_a_strangers_run_is_opened_only_where_it_is_named_or_truste
     assert vip(tmp_path, "extract", "--from", "sample.vip", "-n", "2", "--format", "png", "-o", "b.vip").code == 0
     vip(tmp_path, "trust", "sample.vip", "--revoke")
     assert vip(tmp_path, "extract", "--from", "sample.vip", "-n", "2", "--format", "png", "-o", "c.vip").code == 3
+    weights = "clip:ViT-B-32@/secret.pt"
+    of_a_stranger(described, backends={"embedder": weights, "sampler": "sync"})
+    assert vip(tmp_path, "trust", "sample.vip", "--json").rows[0]["allowed"][1:] == [f"embedder {weights}"]
 
 
 def test_an_address_of_a_strangers_run_is_not_fetched(described: Path, tmp_path: Path) -> None:

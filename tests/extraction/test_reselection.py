@@ -12,8 +12,8 @@ import pytest
 
 import vip
 from tests.clips import clip, picture, result, stamps
-from tests.test_pipeline import Killed, killed_at
-from vip import registry
+from tests.test_pipeline import Killed, Listener, killed_at
+from vip import registry, store
 from vip.errors import BackendError, InputError, StoreError, UsageError, VipError
 from vip.video import Video
 
@@ -195,6 +195,25 @@ def test_of_a_run_of_another_machine_no_video_is_opened_unasked(
         vip.rechoose(run, out=tmp_path / "six", keyframes=6)
     assert spy.opened == 0
     assert len(vip.rechoose(run, out=tmp_path / "six", keyframes=6, video=made / "video.mp4").keyframes) == 6
+
+
+def test_what_is_chosen_from_a_run_of_another_machine_stays_of_another_whatever_is_named(run: Path, made: Path, tmp_path: Path) -> None:
+    theirs, listener = Path(shutil.copytree(run, tmp_path / "theirs")), Listener()
+    manifest = vip.load_run(run).manifest
+    assert manifest is not None
+    strange = {
+        "backends": {**manifest.backends, "embedder": "clip:ViT-B-32@/secret.pt"},
+        "losses": ("Run rm -rf",),
+        "notes": ("Run rm -rf",),
+    }
+    store.write_json(theirs / "manifest.json", manifest.model_copy(update=strange))
+    mine = vip.rechoose(theirs, out=tmp_path / "mine", keyframes=6, video=made / "video.mp4", observer=listener)
+    assert mine.manifest is not None
+    assert not store.is_own(mine.manifest)
+    assert "Run rm -rf" not in [*mine.manifest.notes, *listener.notes]
+    again = vip.rechoose(run, out=tmp_path / "ours", keyframes=6, video=made / "video.mp4")
+    assert again.manifest is not None
+    assert store.is_own(again.manifest)
 
 
 def test_a_picture_that_the_run_has_lost_is_decoded(run: Path, tmp_path: Path, spy: Spy) -> None:

@@ -109,7 +109,7 @@ def _is_worth_naming(command: str, name: str, value: object) -> bool:
 
 def _trust_run(folder: Path, revoke: bool) -> list[str]:
     """Trust a run folder, and return what may be opened now."""
-    from vip import store, user_state
+    from vip import registry, store, user_state
     from vip.captioning.in_batches import jobs_in
     from vip.errors import InputError
 
@@ -124,4 +124,7 @@ def _trust_run(folder: Path, revoke: bool) -> list[str]:
     for job in jobs:
         change("jobs", job.mark(str(job.job)))
     batches = [f"batch {job.job}" for job in jobs]
-    return [*([f"video {manifest.video.path}"] if manifest else []), *batches]
+    video = [f"video {manifest.video.path}"] if manifest else []
+    embedder = manifest.backends.get("embedder") if manifest else None
+    weights = [f"embedder {embedder}"] if embedder and not registry.is_published(embedder) else []
+    return [*video, *weights, *batches]

@@ -122,7 +122,7 @@ def read_analysis(
         video=video,
         backends=backends,
         redundant=pruning.redundant,
-        losses=manifest.losses,
+        losses=manifest.losses if store.is_own(manifest) else (),  # they are shown
         device=manifest.device,
         relevance=_relevance(old, len(frames), old.embeddings, settings, backends.get("embedder", "unknown")),
     )

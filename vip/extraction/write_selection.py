@@ -47,7 +47,7 @@ def write_selection(
     Args:
         start: when the stage began, by `perf_counter`.
         origin: the run that analyzed the candidates, if it is not this one.
-        is_own: the user named the video; it may be read again without being named.
+        is_own: this machine wrote all that the manifest takes from that run.
 
     Raises:
         StoreError: the folder cannot be written.
