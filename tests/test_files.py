@@ -390,6 +390,20 @@ def test_a_zip_file_that_needs_what_python_lacks_is_refused(entry: bytes, at: in
         opened.read("a")
 
 
+@pytest.mark.parametrize(
+    ("at", "says"), [(46, b"\xff"), (42, b"\xff\xff\xff\x7f")], ids=["a name that is no UTF-8", "a place behind the end"]
+)
+def test_a_zip_file_whose_list_of_members_is_damaged_is_refused(at: int, says: bytes, folder: Path) -> None:
+    with zipfile.ZipFile(folder / "file", "w") as archive:
+        archive.writestr("ü", bytes(100))
+    data = bytearray((folder / "file").read_bytes())
+    at += data.rindex(b"PK\x01\x02")
+    data[at : at + len(says)] = says
+    (folder / "file").write_bytes(data)
+    with pytest.raises(zipfile.BadZipFile), files.open_zip(folder / "file"):
+        pass
+
+
 def test_links_that_lead_out_of_a_folder_are_told(folder: Path, outside: Path) -> None:
     (folder / "file").write_bytes(b"x")
     links = {"in": "file", "nothing": "gone", "out": "../outside/secret", "round": "round", "nothing outside": "../outside/gone"}

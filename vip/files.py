@@ -12,6 +12,7 @@ import os
 import secrets
 import shutil
 import stat
+import struct
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -34,8 +35,12 @@ _BINARY = getattr(os, "O_BINARY", 0) | getattr(os, "O_CLOEXEC", 0)
 LINK = "it is a link, or lies behind one, and vip follows none inside a folder"
 NO_FILE = "it is no regular file"
 SECOND_NAME = "it has a second name elsewhere (a hard link)"
-ZIP_DAMAGE = (OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, LZMAError)
+ZIP_DAMAGE = (
+    *(OSError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, LZMAError),
+    *(ValueError, OverflowError, MemoryError, struct.error),  # names that are no UTF-8, places and sizes that no file has
+)
 """What Python raises for an archive that is damaged, encrypted, or packed in a way that it does not know."""
+ZIP_ENCRYPTED_OR_PATCHED = 0x61  # bits of a member's flags
 BESIDE_DATABASE = ("-wal", "-shm", "-journal")
 JOURNAL_MARK = bytes.fromhex("d9d505f920a163d7")
 """At the end of a journal that names another file, which SQLite deletes when it has rolled the journal back."""
@@ -104,17 +109,26 @@ def open_zip(path: Path, *, inside: Path | None = None, most_bytes: int = MOST_B
         OSError: as of `open_file`.
         zipfile.BadZipFile: it is no archive, or a member is compressed, encrypted, states a wrong size or shares bytes with another.
     """
+    with open_file(path, inside=inside, most_bytes=most_bytes) as file, _open_stored(file) as archive:
+        yield archive
+
+
+def _open_stored(file: IO[bytes]) -> zipfile.ZipFile:
+    """Return an archive whose members lie in the file as they are; errors as of `open_zip`."""
+    size_bytes = left_bytes = os.fstat(file.fileno()).st_size
     try:
-        with open_file(path, inside=inside, most_bytes=most_bytes) as file, zipfile.ZipFile(file) as archive:
-            left_bytes = os.fstat(file.fileno()).st_size
-            for member in archive.infolist():
-                left_bytes -= member.file_size  # members that share bytes are more together than the file has
-                is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & 1
-                if not is_plain or member.file_size != member.compress_size or left_bytes < 0:
-                    raise zipfile.BadZipFile("a member is not stored as it is")
-            yield archive
-    except NotImplementedError as exc:  # a version, a patch or an encryption that Python does not know
+        archive = zipfile.ZipFile(file)
+    except OSError:
+        raise
+    except ZIP_DAMAGE as exc:
         raise zipfile.BadZipFile(str(exc)) from exc
+    for member in archive.infolist():
+        left_bytes -= member.file_size  # members that share bytes are more together than the file has
+        is_plain = member.compress_type == zipfile.ZIP_STORED and not member.flag_bits & ZIP_ENCRYPTED_OR_PATCHED
+        is_inside = member.file_size == member.compress_size and 0 <= member.header_offset < size_bytes
+        if not is_plain or not is_inside or left_bytes < 0:
+            raise zipfile.BadZipFile("a member is not stored as it is")
+    return archive
 
 
 def check_unpacked(file: IO[bytes], most_bytes: int) -> None:

@@ -54,6 +54,19 @@ def test_a_thumbnail_that_does_not_match_its_checksum_is_not_taken(tmp_path: Pat
         assert thumbnails.read(0) is None
 
 
+def test_whatever_byte_of_the_thumbnails_is_damaged_they_are_shown_or_missing(tmp_path: Path) -> None:
+    path = tmp_path / store.THUMBNAILS
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("000000.jpg", b"\xff\xd8\xff" + bytes(10))
+        archive.writestr("ü.jpg", b"")
+    whole, missing = path.read_bytes(), 0
+    for place, byte in ((place, byte) for place in range(len(whole)) for byte in (b"\0", b"\xff")):
+        path.write_bytes(whole[:place] + byte + whole[place + 1 :])
+        with open_thumbnails(tmp_path) as thumbnails:
+            missing += thumbnails.read(0) is None
+    assert missing > 100
+
+
 def test_all_thumbnails_together_have_a_share_of_the_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pictures, "THUMBNAILS_BYTES", 250)
     with zipfile.ZipFile(tmp_path / store.THUMBNAILS, "w") as archive:

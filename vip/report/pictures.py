@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
-from vip.files import open_zip
+from vip.files import ZIP_DAMAGE, open_zip
 from vip.html.pictures import Jpeg, shrink
 from vip.store import THUMBNAILS, KeyframePicture
 
@@ -60,7 +60,7 @@ class Thumbnails:
         try:
             with self._archive.open(f"{index:06d}.jpg") as member:
                 data = member.read(THUMBNAIL_BYTES + 1)
-        except (KeyError, OSError, RuntimeError, EOFError, zipfile.BadZipFile):
+        except (KeyError, *ZIP_DAMAGE):
             return None
         if not data.startswith(b"\xff\xd8\xff") or len(data) > min(THUMBNAIL_BYTES, self._bytes_left):
             return None

@@ -135,6 +135,30 @@ def test_a_damaged_zip_and_one_that_swells_are_refused(tmp_path: Path, monkeypat
         pass
 
 
+def test_a_zip_is_unpacked_or_refused_in_one_sentence_whatever_byte_of_it_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with ZipFile(path, "w", 8) as archive:
+        archive.writestr("vlep/ü.json", "{}")
+    whole, refused = path.read_bytes(), 0
+    for place, byte in ((place, byte) for place in range(len(whole)) for byte in (b"\0", b"\xff")):
+        path.write_bytes(whole[:place] + byte + whole[place + 1 :])
+        try:
+            with unpacked_submission(path):
+                pass
+        except InputError:
+            refused += 1
+    assert refused > 100
+
+
+def test_a_zip_whose_member_has_no_name_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with ZipFile(path, "w") as archive:
+        archive.writestr("x", "{}")
+    path.write_bytes(path.read_bytes().replace(b"x", b"\0"))
+    with pytest.raises(InputError, match="no file of a task"), unpacked_submission(path):
+        pass
+
+
 def test_a_pipe_in_the_place_of_a_zip_holds_nothing_up(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "s.zip")
     with pytest.raises(InputError, match=r"cannot be unpacked \(it is no regular file\)"), unpacked_submission(tmp_path / "s.zip"):

@@ -16,7 +16,7 @@ from vip.untrusted import one_line
 
 MOST_FILES = 200
 BLOCK_BYTES = 2**20
-_LITTER = ("__MACOSX", ".DS_Store")
+_LITTER = frozenset({"__MACOSX", ".DS_Store"})
 """What the archiver of macOS adds."""
 
 
@@ -42,7 +42,7 @@ def unpacked_submission(path: Path) -> Iterator[Path]:
 
 
 def _checked(path: Path, members: list[ZipInfo]) -> list[ZipInfo]:
-    files = [one for one in members if not one.is_dir() and not any(part in _LITTER for part in PurePosixPath(one.filename).parts)]
+    files = [one for one in members if not one.filename.endswith("/") and _LITTER.isdisjoint(PurePosixPath(one.filename).parts)]
     if len(files) > MOST_FILES:
         raise InputError(f"{path} has {len(files):,} files, and a submission has at most 22. Zip the folders of the tasks alone.")
     for one in files:
