@@ -14,9 +14,10 @@ import pytest
 from tests.cli.terminal import vip
 from vip import user_state
 from vip.corpus import status
-from vip.corpus.state import NAME, StateDatabase
+from vip.corpus.state import NAME, SampledItem, StateDatabase
 from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, hold_lock, home_of, is_own, removed_on_failure, running_pid
 from vip.corpus.workers import caption_server, disk_budget, shard_revisions, worker
+from vip.dataset.items import ListItem
 from vip.errors import StoreError, UsageError
 
 
@@ -196,6 +197,85 @@ def test_the_command_refuses_it_and_trust_says_what_is_allowed(tmp_path: Path) -
     assert vip(tmp_path, "batch", "-o", "corpus").code == 8
     assert vip(tmp_path, "trust", "corpus", "--revoke").code == 0
     assert vip(tmp_path, "batch", "-o", "corpus").code == 2
+
+
+def with_item(state: StateDatabase) -> None:
+    """Add an item of every column to a state."""
+    item = ListItem("a-0123456789", "address", "https://h/a.mp4", "list.txt, line 1", ("Pet", "Dog"), ("Animals",), "dogs", 12.5)
+    list(state.add([SampledItem(item, 0.5, True)]))
+    state._write("UPDATE items SET state = 4, rows = 3, bytes = 700, length_s = 12, ended = 1, youtube_id = 'x', shard = 0, tries = 1")
+    state._write("INSERT INTO keyframes VALUES (1, 'a-0123456789:0001', 'engine', 'no answer')")
+    state._write("INSERT INTO bad_rows VALUES ('list.txt, line 2', 'x', 'bad_row', 'no id')")
+    state._write("INSERT INTO shards VALUES (0, 1.5, 700, 3, 0, 0, NULL)")
+    state.commit()
+
+
+def test_what_vip_writes_is_what_it_reads(tmp_path: Path) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        with_item(state)
+        claim(state, str(tmp_path))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        "items SET key = '../../../victim'",
+        "items SET key = '..'",
+        "items SET key = ''",
+        "items SET key = 'a/b'",
+        "items SET key = 'a' || char(0) || '/../b'",
+        f"items SET key = '{'a' * 101}'",
+        "items SET key = x'ff'",
+        "items SET kind = 'folder'",
+        "items SET source = x'00ff'",
+        "items SET source = 'a' || char(0)",
+        "items SET labels = '5'",
+        "items SET labels = '[5]'",
+        "items SET verticals = '[[]]'",
+        "items SET bytes = 'x'",
+        "items SET bytes = NULL",
+        "items SET rows = NULL",
+        "items SET state = 7",
+        "items SET state = -1",
+        "items SET tries = 'x'",
+        "items SET due = 1e999",
+        "items SET duration_s = 'long'",
+        "items SET topic = x'00'",
+        "keyframes SET message = x'00'",
+        "bad_rows SET kind = x'00'",
+        "shards SET written = 'x'",
+        "meta SET value = x'00'",
+    ],
+)
+def test_a_state_with_values_that_vip_does_not_write_is_refused_whoever_is_trusted(tmp_path: Path, change: str) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        with_item(state)
+        table = change.partition(" ")[0]
+        state._write(f"UPDATE {change}" + (" WHERE name = 'spent'" if table == "meta" else ""))
+        with pytest.raises(StoreError, match=rf"state\.sqlite is damaged: the table {table} holds what vip does not write"):
+            claim(state, str(tmp_path))
+
+
+def test_labels_that_are_no_json_are_refused(tmp_path: Path) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        with_item(state)
+        state._write("UPDATE items SET labels = '['")
+        with pytest.raises(StoreError, match=r"state\.sqlite cannot be used \(malformed JSON\)"):
+            claim(state, str(tmp_path))
+
+
+@pytest.mark.parametrize("name", ["parts", "work", "videos", "parts/a.tar", "captions/deep/a"])
+def test_a_link_in_the_state_is_refused_whoever_is_trusted(tmp_path: Path, name: str) -> None:
+    out = begun(tmp_path / "corpus")
+    thesis = tmp_path / "documents" / "thesis.txt"
+    thesis.parent.mkdir()
+    thesis.write_text("mine")
+    link = home_of(str(out)) / name
+    link.parent.mkdir(parents=True, exist_ok=True)
+    link.symlink_to(thesis if link.suffix else thesis.parent)
+    with closing(StateDatabase(home_of(str(out)))) as state, pytest.raises(StoreError, match=rf"{link.name}: it is a link"):
+        claim(state, str(out))
+    assert thesis.read_text() == "mine"
 
 
 # ---------------------------------------------------------------- of an output elsewhere

@@ -18,11 +18,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 from vip import databases
 from vip.corpus.inputs.rows import BadRow
-from vip.dataset.items import ListItem
+from vip.dataset.items import MOST_KEY_LETTERS, ItemKind, ListItem
 from vip.dataset.shards import UndescribedKeyframe
 from vip.errors import FailureKind, StoreError
 from vip.untrusted import one_line, parse_json
@@ -38,6 +38,15 @@ TO_DO = f"({WAITING}, {LATER})"
 WITH_PART = f"({EXTRACTED}, {READY})"
 WITH_KEYFRAMES = f"({EXTRACTED}, {READY}, {SHARDED})"
 INACTIVE = f"({UNCHOSEN}, {FAILED})"
+MOST_SECONDS = 1e12
+STRANGE_ITEM = f"""
+    key GLOB '*[^-A-Za-z0-9._]*' OR key GLOB '.*' OR length(key) NOT BETWEEN 1 AND {MOST_KEY_LETTERS} OR instr(key, char(0))
+    OR kind NOT IN ({", ".join(f"'{kind}'" for kind in get_args(ItemKind))}) OR instr(source, char(0))
+    OR state NOT BETWEEN {UNCHOSEN} AND {FAILED} OR (state IN {WITH_KEYFRAMES} AND (rows IS NULL OR bytes IS NULL))
+    OR max(abs(ifnull(duration_s, 0)), abs(ifnull(due, 0)), abs(ifnull(length_s, 0)), abs(ifnull(ended, 0))) > {MOST_SECONDS}
+    OR EXISTS (SELECT 1 FROM json_each(labels) WHERE type != 'text') OR EXISTS (SELECT 1 FROM json_each(verticals) WHERE type != 'text')
+"""
+"""What no list leads to: a key is the name of a file."""
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -153,6 +162,21 @@ class StateDatabase:
     def _fetch_all(self, sql: str, values: tuple[Any, ...] = ()) -> list[Any]:
         with _translate_errors(self.home):
             return self._db.execute(sql, values).fetchall()
+
+    def check_values(self) -> None:
+        """Refuse values that vip does not write; SQLite keeps what does not fit the type of a column as it came.
+
+        Raises:
+            StoreError: there are some.
+        """
+        for (table,) in self._fetch_all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
+            columns = self._fetch_all('SELECT name, type, "notnull" FROM pragma_table_info(?)', (table,))
+            wrong = [f"typeof({name}) NOT IN ('{kind.lower()}', '{kind.lower() if needed else 'null'}')" for name, kind, needed in columns]
+            strange = [STRANGE_ITEM] if table == "items" else []
+            if self._fetch_all(f"SELECT 1 FROM {table} WHERE {' OR '.join([*wrong, *strange])} LIMIT 1"):
+                raise StoreError(
+                    f"{self.home / NAME} is damaged: the table {table} holds what vip does not write. Begin the batch anew with another -o."
+                )
 
     # ------------------------------------------------------------ values of the whole batch
 

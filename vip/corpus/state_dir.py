@@ -113,11 +113,12 @@ def _lock(home: Path) -> IO[bytes]:
 def claim(state: StateDatabase, out: str) -> None:
     """Remember that a new batch was begun on this machine; refuse one that was begun elsewhere.
 
-    A state names files, addresses, servers and settings. One from elsewhere would make vip use them with this user's keys.
+    A state names files, addresses, servers and settings. One from elsewhere would make vip use them with this user's keys. Whoever is
+    trusted, files are written and deleted inside of it alone.
 
     Raises:
         UsageError: it was begun elsewhere, and the user has not trusted it.
-        StoreError: that cannot be remembered, or the folder holds files of no batch of this machine.
+        StoreError: that cannot be remembered, it is damaged, or the folder holds files of no batch of this machine.
     """
     if state.is_untouched:
         if strange := sorted(USED.intersection(files.names_in(state.home))):
@@ -128,6 +129,17 @@ def claim(state: StateDatabase, out: str) -> None:
             f"{shown(out)} was begun on another machine, or lay elsewhere: the files, addresses and servers that it names are not used "
             f"unasked. If you trust it, run `vip trust {shlex.quote(out)}`, and then this again."
         )
+    else:
+        _check(state)
+
+
+def _check(state: StateDatabase) -> None:
+    """Refuse a state whose files or values lead elsewhere."""
+    try:
+        files.check_tree(state.home)
+    except OSError as exc:
+        raise StoreError(f"{state.home} is no state as vip writes it: {exc.strerror}. Delete what is not, or choose another -o.") from exc
+    state.check_values()
 
 
 def allow(state: StateDatabase) -> None:

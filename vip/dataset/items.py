@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 ItemKind = Literal["youtube", "youtube8m", "address", "file"]
+MOST_KEY_LETTERS = 100
 UNKNOWN_VERTICAL = "(Unknown)"  # YouTube-8M's own name for it; a video without a vertical counts there
 
 

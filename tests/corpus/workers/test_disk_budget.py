@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from pathlib import Path
 from threading import Event, Thread
 
@@ -155,6 +157,45 @@ def test_what_a_killed_pool_held_is_deleted_and_free(tmp_path: Path) -> None:
     assert not (tmp_path / "videos").exists()
     pool.close()
     assert [path.name for path in tmp_path.iterdir()] == [LEDGER]
+
+
+@pytest.mark.parametrize(("holder", "downloads"), [("dead", "documents"), ("../documents/dead", "ledger/videos")])
+def test_a_ledger_that_came_with_a_data_set_deletes_nothing_elsewhere(tmp_path: Path, holder: str, downloads: str) -> None:
+    ledger, documents = tmp_path / "ledger", tmp_path / "documents"
+    for folder in (ledger, documents):
+        folder.mkdir()
+    (documents / "dead.lock").touch()
+    with _locked_ledger(ledger) as strange:
+        strange.execute("INSERT INTO holders VALUES (?, ?)", (holder, str(tmp_path / downloads)))
+        strange.execute("INSERT INTO held VALUES (?, 'video', 900)", (holder,))
+    pool = DiskHolder(budget(ledger), ledger / "mine")
+    assert held(ledger) == 0
+    assert (documents / "dead.lock").exists()
+    pool.close()
+
+
+def test_the_ledger_of_a_machine_deletes_the_downloads_of_dead_pools_wherever_they_lie(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    folder = shared_folder("/data/corpus/state")
+    (tmp_path / "pool" / "videos").mkdir(parents=True)
+    DiskHolder(budget(folder, "killed"), tmp_path / "pool" / "videos")._lock.close()
+    pool = DiskHolder(budget(folder), tmp_path / "mine")
+    assert not (tmp_path / "pool" / "videos").exists()
+    pool.close()
+
+
+@pytest.mark.parametrize("kind", ["view", "link"])
+def test_a_ledger_that_vip_did_not_make_is_not_used(tmp_path: Path, kind: str) -> None:
+    if kind == "link":
+        (tmp_path / "elsewhere").touch()
+        (tmp_path / LEDGER).symlink_to(tmp_path / "elsewhere")
+    else:
+        with closing(sqlite3.connect(tmp_path / LEDGER)) as made:
+            made.execute("CREATE VIEW holders AS SELECT 'a' AS name, 'b' AS downloads")
+    with pytest.raises(StoreError, match=r"disk\.sqlite cannot be used"):
+        DiskHolder(budget(tmp_path), tmp_path / "mine")
 
 
 def test_a_pool_begins_with_nothing_of_a_killed_one_of_its_name(tmp_path: Path) -> None:

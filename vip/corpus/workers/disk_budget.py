@@ -19,12 +19,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
-from vip import store
+from vip import databases, files, store
 from vip.errors import StoreError
 from vip.locks import lock_file
 from vip.untrusted import one_line
 
 LEDGER = "disk.sqlite"
+SHARED = "vip-disk-"  # the folder of a ledger that no stranger has written in begins so
 POLL_S = 0.5  # between two tries of a waiting download
 LEDGER_TIMEOUT_S = 60.0  # for the write of another pool
 SCHEMA = """
@@ -56,7 +57,7 @@ def shared_folder(batch: str) -> Path:
     """
     name = hashlib.sha256(batch.encode()).hexdigest()[:16]
     user = os.getuid() if hasattr(os, "getuid") else 0  # on Windows the folder for temporary files is the user's own
-    folder = Path(tempfile.gettempdir()) / f"vip-disk-{user}-{name}"
+    folder = Path(tempfile.gettempdir()) / f"{SHARED}{user}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != user:
         raise StoreError(f"{folder} belongs to somebody else. Delete it, or set TMPDIR to a folder of your own.")
@@ -169,14 +170,14 @@ def _locked_ledger(folder: Path) -> Iterator[sqlite3.Connection]:
     """Yield the ledger, locked; make all changes or none. After a power cut the ledger is not needed."""
     path = folder / LEDGER
     try:
-        with closing(sqlite3.connect(path, timeout=LEDGER_TIMEOUT_S, isolation_level=None)) as ledger:
+        with closing(databases.connect(path, SCHEMA, timeout_s=LEDGER_TIMEOUT_S)) as ledger:
             ledger.execute("PRAGMA synchronous = OFF")
             ledger.execute("BEGIN IMMEDIATE")
             for statement in filter(str.strip, SCHEMA.split(";")):
                 ledger.execute(statement)
             yield ledger
             ledger.execute("COMMIT")
-    except (sqlite3.Error, UnicodeDecodeError) as exc:  # the message of SQLite quotes what is damaged
+    except (sqlite3.Error, OSError, UnicodeDecodeError) as exc:  # the message of SQLite quotes what is damaged
         raise StoreError(f"{path} cannot be used ({one_line(str(exc))[:150]}). Make room there, or delete it while no batch runs.") from exc
 
 
@@ -185,9 +186,12 @@ def _lock_path(folder: Path, holder: str) -> Path:
 
 
 def _free_dead(ledger: sqlite3.Connection, folder: Path) -> None:
-    """Delete the downloads of dead pools, and free their bytes."""
+    """Delete the downloads of dead pools, and free their bytes; of a ledger that came with a data set only those beside it."""
     for holder, downloads in ledger.execute("SELECT name, downloads FROM holders").fetchall():
-        if not _is_alive(folder, holder):
+        is_ours = folder.name.startswith(SHARED) or files.lies_in(Path(downloads), folder)
+        if not is_ours or Path(holder).name != holder:
+            _forget(ledger, holder)
+        elif not _is_alive(folder, holder):
             shutil.rmtree(downloads, ignore_errors=True)
             _forget(ledger, holder)
             _lock_path(folder, holder).unlink(missing_ok=True)
