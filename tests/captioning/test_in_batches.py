@@ -566,13 +566,22 @@ def test_each_answer_is_counted_for_the_folder_of_its_question(usable: bool, tmp
     assert [usage.usd for usage in usages] == pytest.approx([0.1, 0.1])
 
 
-@pytest.mark.parametrize("answer", [None, ReplyError("No.", kind="refusal")], ids=["none", "refused"])
+@pytest.mark.parametrize(
+    ("answer", "unsure_usd"),
+    [
+        (None, 0.0),
+        (ReplyError("No.", kind="refusal", tokens_in=1000, tokens_out=100), 0.0),
+        (ReplyError("No.", kind="too_large"), 0.0),
+        (ReplyError("No.", kind="refusal"), 1.0),
+    ],
+    ids=["none", "refused", "not taken", "refused, who knows for how much"],
+)
 def test_what_got_no_answer_that_can_be_used_is_asked_at_once_and_frees_its_money(
-    answer: ReplyError | None, tmp_path: Path, clock: Clock
+    answer: ReplyError | None, unsure_usd: float, tmp_path: Path, clock: Clock
 ) -> None:
     server = Memory()
     server.answer = lambda key: answer
-    made = batched(server, max_usd=1.5)
+    made = batched(server, max_usd=1.5 + unsure_usd)
 
     async def go(batches: RollingBatches) -> None:
         put(made, 0)
@@ -589,6 +598,25 @@ def test_what_got_no_answer_that_can_be_used_is_asked_at_once_and_frees_its_mone
         assert defer(question(0), asked(0), None) is False
         put(made, 1)
         assert len(batches.several[0].batches) == 1, "there is room for another"
+    assert made.describing_client.budget.usage.unsure_usd == pytest.approx(unsure_usd, abs=0.01)
+
+
+def test_an_answer_without_its_tokens_costs_what_was_estimated(tmp_path: Path, clock: Clock) -> None:
+    server = Memory()
+    server.answer = lambda key: Reply("word " * 100, model="m")
+    made, usage = batched(server), Usage()
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0, usage=usage)
+        await end(batches, server)
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+    tokens_in, _ = made.describing_client.most_tokens(asked(0))
+    assert (usage.requests, usage.tokens_in) == (1, tokens_in)
+    assert 80 <= usage.tokens_out <= 130
+    assert usage.usd == pytest.approx(PRICE.usd(usage.tokens_in, usage.tokens_out, batch=True))
+    assert usage.unsure_usd == 0
 
 
 def test_the_topic_is_no_question_for_a_batch(tmp_path: Path) -> None:

@@ -13,6 +13,7 @@ import re
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,7 +22,8 @@ from vip.captioning.describer import Describer
 from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
 from vip.llm.batch_jobs import BatchJob, BatchJobs, status
 from vip.llm.budget import Usage
-from vip.llm.client import MARGIN, TRIES_BEFORE_AN_ANSWER, EngineClient
+from vip.llm.client import MARGIN, NOT_TAKEN, TRIES_BEFORE_AN_ANSWER, EngineClient
+from vip.llm.tokens import text_tokens
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
 
@@ -113,7 +115,7 @@ class BatchRounds(_Batches):
         for one in self.several:
             one.direct |= await one.batches.run(one.answered, on_status=self._report_progress)
             one.refused.clear()
-            one.booked.clear()
+            one.questions.clear()
         budget.release_batches()
 
     def _report_progress(self, jobs: Sequence[BatchJob]) -> None:
@@ -174,6 +176,19 @@ class RollingBatches(_Batches):
         return came
 
 
+@dataclass(slots=True)
+class _Question:
+    """A question that waits for its answer."""
+
+    usage: Usage | None
+    """Of its folder."""
+    tokens_in: int
+    """Estimated."""
+    most_out: int
+    booked_usd: float | None = None
+    """Dollars put aside for it; None as long as there is no room under the ceiling."""
+
+
 class _EngineBatches:
     """The batches of one engine."""
 
@@ -187,10 +202,7 @@ class _EngineBatches:
         self.batches = BatchJobs(home, session(), below=below)
         self.direct: set[str] = set()
         """Questions whose answer out of a batch could not be used: they are asked one by one."""
-        self.usages: dict[str, Usage | None] = {}
-        """Of the folder of each question."""
-        self.booked: dict[str, float] = {}
-        """Dollars put aside for each question."""
+        self.questions: dict[str, _Question] = {}
         self.refused: dict[str, float] = {}
         """Questions for which there was no room under the ceiling, and the dollars that each may cost."""
         self.since_s = math.inf
@@ -203,11 +215,11 @@ class _EngineBatches:
         key = question.hex()
         if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
             return False
-        self.usages[key] = usage
         tokens_in, most_out = self.client.most_tokens(request)
-        if key not in self.booked and (usd := self.client.budget.book(self.client.price, round(tokens_in * MARGIN), most_out)) is not None:
-            self.booked[key] = usd
-        if key in self.booked:
+        waiting = self.questions.setdefault(key, _Question(usage, tokens_in, most_out))
+        if waiting.booked_usd is None:
+            waiting.booked_usd = self.client.budget.book(self.client.price, round(tokens_in * MARGIN), most_out)
+        if waiting.booked_usd is not None:
             if not self.batches.has_rows:
                 self.since_s = time.monotonic()
             self.batches.add(key, request)
@@ -219,10 +231,27 @@ class _EngineBatches:
         if isinstance(answer, Reply):
             answer = await self._keep_usable(key, answer)
         self.direct.add(key)  # once asked is enough: what cannot be used is asked again by itself, but not before it is known
-        usage = self.usages.pop(key, None)
-        self.client.budget.unbook(self.booked.pop(key, 0.0))
-        if isinstance(answer, Reply | ReplyError) and answer.tokens_in is not None:
-            self.client.budget.paid(self.client.price, answer.tokens_in, answer.tokens_out or 0, usage, batch=True)
+        question = self._take(key)
+        if isinstance(answer, Reply | ReplyError):
+            self._note_cost(answer, question)
+
+    def _take(self, key: str) -> _Question | None:
+        """Take a question that is over; None for one that was not asked now."""
+        question = self.questions.pop(key, None)
+        if question is not None:
+            self.client.budget.unbook(question.booked_usd or 0.0)
+        return question
+
+    def _note_cost(self, answer: Reply | ReplyError, question: _Question | None) -> None:
+        """Note what an answer cost: what the server states, or what was estimated."""
+        budget, price, usage = self.client.budget, self.client.price, question.usage if question else None
+        if answer.tokens_in is not None:
+            budget.paid(price, answer.tokens_in, answer.tokens_out or 0, usage, batch=True)
+        elif question is not None and isinstance(answer, Reply):
+            used_out = answer.tokens_out if answer.tokens_out is not None else text_tokens(answer.text)
+            budget.paid(price, question.tokens_in, used_out, usage, batch=True)
+        elif question is not None and isinstance(answer, ReplyError) and answer.kind not in NOT_TAKEN:
+            budget.lost(price, question.tokens_in, question.most_out, usage, batch=True)
 
     async def _keep_usable(self, key: str, reply: Reply) -> Reply | ReplyError:
         """Keep an answer that can be used, under a key that is a question's."""
@@ -243,7 +272,7 @@ class _EngineBatches:
         left, busy = await self.batches.step(self.answered)
         for key in left:
             self.direct.add(key)
-            self.client.budget.unbook(self.booked.pop(key, 0.0))
+            self._take(key)  # rows that expire cost nothing
         if busy is None:
             self.failed = 0
             self.client.circuit_breaker.record_answer()

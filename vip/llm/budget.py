@@ -149,11 +149,11 @@ class Budget:
         for usage in self._usages(folder_usage):
             usage.cached += 1
 
-    def lost(self, price: Price | None, tokens_in: int, tokens_out: int, folder_usage: Usage | None = None) -> None:
+    def lost(self, price: Price | None, tokens_in: int, tokens_out: int, folder_usage: Usage | None = None, *, batch: bool = False) -> None:
         """Note a request whose answer never came, and which the server may have worked on."""
         if price:
             for usage in self._usages(folder_usage):
-                usage.unsure_usd += price.usd(tokens_in, tokens_out)
+                usage.unsure_usd += price.usd(tokens_in, tokens_out, batch=batch)
 
     def _usages(self, folder_usage: Usage | None) -> list[Usage]:
         return [self.usage] if folder_usage is None else [self.usage, folder_usage]

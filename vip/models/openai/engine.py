@@ -49,7 +49,6 @@ LENGTHS = ("max_tokens", "max_completion_tokens")  # what servers call the bound
 NOT_ENFORCED = 2  # answers without the JSON asked for, and none with it: the server only pretends to know this form
 
 _THINKING = re.compile(r"\A\s*<think>.*?</think>", re.DOTALL)
-_FENCED = re.compile(r"\A```\w*\s*\n(.*?)\n?```\s*\Z", re.DOTALL)
 
 
 class OpenAIEngine:
@@ -370,7 +369,5 @@ def _model_ids(page: object) -> list[str]:
 
 def _extract_json(text: str) -> str:
     """Return the JSON object in a text that may wrap it in a code fence or in words; the text itself where there is none."""
-    fenced = _FENCED.match(text)
-    text = fenced[1].strip() if fenced else text
     start, end = text.find("{"), text.rfind("}")
     return text[start : end + 1] if 0 <= start < end else text
