@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -104,6 +105,24 @@ def test_lines_of_a_packed_file_are_bounded_as_all_of_it_is(tmp_path: Path) -> N
             file.readline(10**6)
     with open_bounded(packed, 120_000) as file:
         assert len(file.read()) == 110_001
+
+
+def test_a_packed_file_of_blank_lines_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(json_rows, "MOST_BLANK_LINES", 100)
+    packed = tmp_path / "bomb.jsonl.gz"
+    packed.write_bytes(gzip.compress(b"{}\n" + b"\n" * 100 + b"{}\n \r\n"))
+    with open_bounded(packed, advice="Give another.") as file:
+        assert [len(file.readline(99)) for _ in range(102)] == [3, *[1] * 100, 3]
+        with pytest.raises(InputError, match=r"has more than 100 blank lines\. Give another\."):
+            file.readline(99)
+
+
+def test_blanks_before_a_row_take_no_time(tmp_path: Path) -> None:
+    path = tmp_path / "rows.json"
+    path.write_bytes(b"[" + b" \n" * 2**23 + b"{}]")
+    started = time.process_time()
+    assert read_array(path) == [{}]
+    assert time.process_time() - started < 1
 
 
 @pytest.mark.parametrize("block", [5, 16, 2**20])

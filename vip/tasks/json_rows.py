@@ -6,6 +6,7 @@ The JSON library of vip parses each row; only where a row ends is found here: at
 from __future__ import annotations
 
 import gzip
+import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,50 +20,59 @@ from vip.untrusted import one_line
 
 MOST_BYTES = 160 * 2**20
 """Of a file: the predictions of TVR have some 100 MB."""
+MOST_BLANK_LINES = 10**6
+"""Of a file: a few hundred kilobytes of gzip unpack to hundreds of millions."""
+PREDICTIONS = "Give a file of predictions, at most 100 a query."
 MOST_ROW_BYTES = 8 * 2**20
 MOST_BRACES = 100
 """Closing braces in one row: inner objects, and those in texts."""
 MOST_NAME_BYTES = 1000  # of a section
 BLOCK_BYTES = 2**20
-_BLANK = b" \t\r\n"
+_NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 
 
 @contextmanager
-def open_bounded(path: Path, most_bytes: int = MOST_BYTES) -> Iterator[IO[bytes]]:
+def open_bounded(path: Path, most_bytes: int = MOST_BYTES, *, advice: str = PREDICTIONS) -> Iterator[IO[bytes]]:
     """Open a file of predictions, or one that gzip packed.
+
+    Args:
+        advice: what to give instead of a file that is none, or too large.
 
     Raises:
         InputError: it cannot be read, is no file, or is too large.
     """
     if not path.is_file():
-        raise InputError(f"{path} is no file. Give a file of predictions.")
+        raise InputError(f"{path} is no file. {advice}")
     if path.stat().st_size > most_bytes:
-        raise InputError(
-            f"{path} has {path.stat().st_size:,} bytes, and more than {most_bytes:,} are not read. Only the best 100 of a query count."
-        )
+        raise InputError(f"{path} has {path.stat().st_size:,} bytes, and more than {most_bytes:,} are not read. {advice}")
     try:
         with gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file:
-            yield _Bounded(file, path, most_bytes)  # type: ignore[misc]  # it reads as the file does
+            yield _Bounded(file, path, most_bytes, advice)  # type: ignore[misc]  # it reads as the file does
     except (OSError, EOFError, zlib.error) as exc:
         raise InputError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or 'it is damaged'}.") from exc
 
 
 class _Bounded:
-    """A file of which no more than so many bytes are read, also if gzip packed them."""
+    """A file of which no more than so many bytes and blank lines are read, also if gzip packed them."""
 
-    def __init__(self, file: Any, path: Path, most_bytes: int) -> None:
-        self._file, self._path, self._left = file, path, most_bytes
+    def __init__(self, file: Any, path: Path, most_bytes: int, advice: str) -> None:
+        self._file, self._path, self._left, self._advice = file, path, most_bytes, advice
+        self._blank_lines = 0
 
     def read(self, size: int = -1) -> bytes:
         return self._count(self._file.read(self._left + 1 if size < 0 else size))
 
     def readline(self, size: int) -> bytes:
-        return self._count(self._file.readline(size))
+        line = self._count(self._file.readline(size))
+        self._blank_lines += line.isspace()
+        if self._blank_lines > MOST_BLANK_LINES:
+            raise InputError(f"{self._path} has more than {MOST_BLANK_LINES:,} blank lines. {self._advice}")
+        return line
 
     def _count(self, data: bytes) -> bytes:
         self._left -= len(data)
         if self._left < 0:
-            raise InputError(f"{self._path} has too many bytes unpacked. Only the best 100 of a query count.")
+            raise InputError(f"{self._path} has too many bytes unpacked. {self._advice}")
         return data
 
 
@@ -110,14 +120,12 @@ class _Reader:
 
     def skip(self) -> bytes:
         """Return the next byte that is not blank, and leave it; nothing at the end."""
-        while True:
-            while self._place < len(self._window):
-                byte = self._window[self._place : self._place + 1]
-                if byte not in _BLANK:
-                    return byte
-                self._place += 1
+        while (found := _NOT_BLANK.search(self._window, self._place)) is None:
+            self._place = len(self._window)
             if not self._read_on():
                 return b""
+        self._place = found.start()
+        return found[0]
 
     def expect(self, wanted: bytes) -> None:
         found = self.skip()

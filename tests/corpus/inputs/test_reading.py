@@ -16,6 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, example, items, read, record, vocabulary, vocabulary_file
+from vip.corpus.inputs import lines
 from vip.corpus.inputs.lines import RECORD_BYTES, lines_of, objects_of, records_of
 from vip.corpus.inputs.reading import read_items
 from vip.corpus.inputs.rows import BadRow
@@ -61,6 +62,29 @@ def test_bad_rows_are_named_with_their_line_and_stop_nothing(tmp_path: Path) -> 
 def test_a_list_packed_with_gzip_is_unpacked_whatever_it_is_called(tmp_path: Path) -> None:
     for name in ("ids.txt.gz", "ids.txt", "ids"):
         assert keys(read(written(tmp_path / name, gzip.compress(b"nXSc\ndQw4w9WgXcQ\n")))) == ["nXSc", "dQw4w9WgXcQ"]
+
+
+@pytest.mark.parametrize(
+    ("name", "first", "nothing"),
+    [
+        *(("a.txt", "nXSc", nothing) for nothing in ("", " ", "# a comment")),
+        *(("a.csv", "id,labels\nnXSc,x", nothing) for nothing in ("", ",")),
+        ("a.tsv", "id\tlabels\nnXSc\tx", "\t"),
+        ("a.jsonl", '{"id": "nXSc"}', ""),
+    ],
+)
+def test_a_list_ends_where_a_million_lines_hold_no_row(
+    name: str, first: str, nothing: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A hundred kilobytes of gzip unpack to a hundred million of them."""
+    monkeypatch.setattr(lines, "MOST_LINES_WITHOUT_ROW", 1000)
+    row, blank = first.rpartition("\n")[2], f"{nothing}\n"
+    found = read(written(tmp_path / name, f"{first}\n{998 * blank}{row}\n{998 * blank}{row}\n"))
+    assert (len(found), bad(found)) == (3, [])
+    *rows, end = read(written(tmp_path / name, gzip.compress(f"{first}\n{998 * blank}{row}\n{3000 * blank}{row}\n".encode())))
+    assert len(items(rows)) == 2
+    assert isinstance(end, BadRow)
+    assert end.message == "The list cannot be read from here on: 1,000 lines one after another are blank or comments. Remove them."
 
 
 @pytest.mark.slow

@@ -208,6 +208,14 @@ def test_a_file_of_more_questions_than_there_are_is_refused(tmp_path: Path, monk
         list(read_questions(path, "nextqa-mc"))
 
 
+def test_a_packed_file_of_more_letters_than_any_has_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(files, "MOST_LETTERS", 10_000)
+    packed = tmp_path / "val.csv.gz"
+    packed.write_bytes(gzip.compress(b"video,qid,type,x\n" + b"".join(b"v,%d,CW,%s\n" % (i, b" " * 5000) for i in range(9))))
+    with pytest.raises(InputError, match="line 3: up to here are more than 10,000 letters"):
+        list(read_questions(packed, "nextqa-oe"))
+
+
 def test_the_map_of_vidor_is_told_from_second_references(tmp_path: Path) -> None:
     index = write_json(tmp_path / "map_vid_vidorID.json", {"3238737531": "1164/3238737531"})
     references = write_json(tmp_path / "references.json", {"3238737531": {"0": "dog"}})

@@ -10,7 +10,9 @@ import pytest
 
 from tests.tasks.value.made import query, read, write_index, write_json, write_lines
 from vip.errors import InputError
+from vip.tasks import json_rows
 from vip.tasks.records import Choice, Moment, Reference
+from vip.tasks.value import annotations
 from vip.tasks.value.annotations import read_video_index
 
 
@@ -60,6 +62,20 @@ def test_packed_annotations_are_read(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps(query(1)).encode()))
     assert [sample.id for sample in read("tvr", path)[1]] == ["1"]
+
+
+@pytest.mark.parametrize("line", [b"\n", b" " * 9999 + b"\n"])
+def test_packed_annotations_that_unpack_to_nothing_but_blanks_are_refused(
+    line: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rows, "MOST_BLANK_LINES", 1000)
+    monkeypatch.setattr(annotations, "MOST_BYTES", 2**20)
+    path = tmp_path / "a.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps(query(1)).encode() + b"\n" + line * 1001))
+    with pytest.raises(
+        InputError, match=r"(1,000 blank lines|too many bytes unpacked)\. Give the annotations of TVR as they were published"
+    ):
+        read("tvr", path)
 
 
 def test_the_index_names_videos_by_their_second_number(tmp_path: Path) -> None:

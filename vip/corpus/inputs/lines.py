@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 from collections import deque
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from vip.corpus.inputs.rows import BadRow, bad_row
@@ -17,6 +18,8 @@ from vip.untrusted import long_cells, parse_json
 BLOCK_BYTES = 2**18
 RECORD_BYTES = 2**18
 """The longest row with columns, which may hold titles and descriptions."""
+MOST_LINES_WITHOUT_ROW = 10**6
+"""Blank lines, comments and empty cells, one after another: a hundred kilobytes of gzip unpack to a hundred million."""
 
 Lines = Iterator[tuple[int, bytes]]
 
@@ -33,6 +36,29 @@ class CutOffError(Exception):
     def __init__(self, number: int, why: str) -> None:
         super().__init__(why)
         self.number = number
+
+
+@dataclass(slots=True)
+class RowGap:
+    """The lines that were read since the last row."""
+
+    lines: int = 0
+
+
+def bounded_lines(lines: Lines, gap: RowGap) -> Lines:
+    """Yield the lines, as long as rows are among them.
+
+    Args:
+        gap: set `lines` to 0 at each row.
+
+    Raises:
+        CutOffError: there are too many lines without a row.
+    """
+    for number, line in lines:
+        gap.lines += 1
+        if gap.lines > MOST_LINES_WITHOUT_ROW:
+            raise CutOffError(number - 1, f"{MOST_LINES_WITHOUT_ROW:,} lines one after another are blank or comments. Remove them")
+        yield number, line
 
 
 def lines_of(stream: LineStream) -> Lines:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
-from vip.corpus.inputs.lines import CutOffError, Lines, decode_line, lines_of, objects_of, records_of
+from vip.corpus.inputs.lines import CutOffError, Lines, RowGap, bounded_lines, decode_line, lines_of, objects_of, records_of
 from vip.corpus.inputs.lists import GZIP, PARQUET, Given, TypedRow, given_lists, open_list
 from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, BadRow, bad_row, items_of
 from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
@@ -82,21 +82,24 @@ def _read(given: Given, public_only: bool, vocabulary: Vocabulary | None) -> Row
             head = stream.peek(len(PARQUET) + 8)
         except (OSError, EOFError, zlib.error) as exc:
             raise InputError(f"{given.name} cannot be read: {exc}.") from exc
+        gap = RowGap()
         try:
-            yield from _rows(stream, head, given.suffix, context)
+            for row in _rows(stream, head, given.suffix, context, gap):
+                gap.lines = 0
+                yield row
         except CutOffError as exc:
             where = f"{context.name}, line {exc.number + 1}"
             yield bad_row("", where, f"The list cannot be read from here on: {exc}.")
 
 
-def _rows(stream: io.BufferedReader, head: bytes, suffix: str, context: _Context) -> Rows:
+def _rows(stream: io.BufferedReader, head: bytes, suffix: str, context: _Context, gap: RowGap) -> Rows:
     if head.startswith(PARQUET) or suffix == ".parquet":
         return _parquet(stream, context)
     if suffix.startswith(".tfrecord") or starts_like_tfrecord(head):
         return _tfrecord(stream, context)
     if head.startswith(UTF16):
         raise InputError(f"{context.name} is UTF-16. Save it as UTF-8.")
-    lines = lines_of(stream)
+    lines = bounded_lines(lines_of(stream), gap)
     first = next(lines, None)
     if first is None:
         return iter(())

@@ -27,6 +27,7 @@ OPTIONS = ("a0", "a1", "a2", "a3", "a4")
 LETTERS = "ABCDE"
 MOST_QUESTIONS = 500_000
 MOST_LINE_LETTERS = 20_000
+MOST_LETTERS = 256 * 2**20  # of a csv; those of NExT-QA have 5 MB
 MOST_ANSWER_LETTERS = 2_000
 MOST_DIGITS = 9  # of a number of frames
 MOST_JSON_BYTES = 16 * 2**20  # results of all of NExT-QA have 4 MB
@@ -158,11 +159,14 @@ def _read_rows(path: Path, required: tuple[str, ...]) -> Iterator[tuple[int, dic
 
 def _bounded_lines(text: IO[str], path: Path) -> Iterator[str]:
     """Yield the lines; a quoted column with line breaks is read as several of them."""
-    number = 0
+    number, letters = 0, 0
     while line := text.readline(MOST_LINE_LETTERS + 1):
         number += 1
+        letters += len(line)
         if len(line) > MOST_LINE_LETTERS:
             _refuse(path, number, f"it has more than {MOST_LINE_LETTERS:,} letters")
+        if letters > MOST_LETTERS:
+            _refuse(path, number, f"up to here are more than {MOST_LETTERS:,} letters. Give the csv of NExT-QA")
         yield line
 
 

@@ -6,20 +6,21 @@ and a message names the line.
 
 from __future__ import annotations
 
-import gzip
 import zlib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import Any, NoReturn
 
 from vip.errors import InputError
 from vip.files import read_named
+from vip.tasks.json_rows import open_bounded
 from vip.tasks.records import Choice, FreeText, Moment, Rank, Reference, Sample
 from vip.tasks.value.datasets import Dataset
 from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
 VERSION = 1
+MOST_BYTES = 2**30  # of a file of lines
 MOST_LINE_BYTES = 2**20
 MOST_LETTERS = 10_000  # of a query, a question, a caption
 MOST_ID_LETTERS = 500
@@ -85,17 +86,14 @@ def read_rows(path: Path, dataset: Dataset) -> Iterator[tuple[int, Mapping[str, 
     if dataset.key == "tvqa" and path.suffix == ".json":
         yield from _solutions(path)
         return
-    try:
-        with _open(path) as file:
-            number = 0
-            while line := file.readline(MOST_LINE_BYTES + 1):
-                number += 1
-                if len(line) > MOST_LINE_BYTES:
-                    _refuse(path, number, f"it has more than {MOST_LINE_BYTES:,} bytes. Give a file with one JSON object a line")
-                if line.strip():
-                    yield number, _object(path, number, line)
-    except (OSError, EOFError, zlib.error) as exc:
-        raise InputError(f"{path} cannot be read: {getattr(exc, 'strerror', None) or 'it is damaged'}.") from exc
+    with open_bounded(path, MOST_BYTES, advice=f"Give the annotations of {dataset.title} as they were published.") as file:
+        number = 0
+        while line := file.readline(MOST_LINE_BYTES + 1):
+            number += 1
+            if len(line) > MOST_LINE_BYTES:
+                _refuse(path, number, f"it has more than {MOST_LINE_BYTES:,} bytes. Give a file with one JSON object a line")
+            if line.strip():
+                yield number, _object(path, number, line)
 
 
 def _object(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
@@ -106,12 +104,6 @@ def _object(path: Path, number: int, line: bytes) -> Mapping[str, Any]:
     if not isinstance(row, dict):
         _refuse(path, number, "it is no JSON object. Give a file with one JSON object a line")
     return row
-
-
-def _open(path: Path) -> IO[bytes]:
-    if not path.is_file():
-        raise InputError(f"{path} is no file. Give the annotations as they were published.")
-    return gzip.open(path) if path.suffix == ".gz" else path.open("rb")  # type: ignore[return-value]  # it reads bytes
 
 
 def _unpacked(path: Path, data: bytes) -> bytes:
