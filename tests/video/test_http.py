@@ -13,7 +13,7 @@ import pytest
 
 import vip.video.http
 from vip.errors import InputError, NotInPartsError
-from vip.video.http import Connection, _read, _request_target
+from vip.video.http import Connection, _request_target
 
 ADDRESS = "https://me:secret@host/films/a.mp4?key=hidden"
 DATA = bytes(range(256)) * 40
@@ -293,20 +293,18 @@ def test_a_login_goes_to_the_server_that_it_was_given_for(led_to: str, is_sent: 
     assert login == ({"Authorization": "Basic bWU6c2VjcmV0"} if is_sent else {})
 
 
-@pytest.mark.parametrize(("later_bytes", "is_late"), [(1999, True), (2000, False)])
-def test_a_server_that_becomes_slow_is_given_up_too(later_bytes: int, is_late: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    pieces = iter([(0, 5000), (21, 100), (40, later_bytes - 1), (42, 1), (43, 0)])
-    now_s = [0]
+@pytest.mark.parametrize(
+    ("address", "server"),
+    [("http://[::1]/a", ("::1", 80)), ("https://[fd00::a]/a", ("fd00::a", 443)), ("http://[::1]:8000/a", ("::1", 8000))],
+)
+def test_the_end_of_an_address_of_version_6_is_no_port(address: str, server: tuple[str, int], monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
 
-    class Slow:
-        def read1(self, count: int) -> bytes:
-            now_s[0], size = next(pieces)
-            return bytes(size)
+    def connect(self: http.client.HTTPConnection) -> None:
+        asked.append((self.host, self.port))
+        raise ConnectionRefusedError
 
-    monkeypatch.setattr("vip.video.http.monotonic", lambda: now_s[0])
-    slow: Any = Slow()
-    if is_late:
-        with pytest.raises(TimeoutError):
-            _read(slow, 10**6)
-    else:
-        assert len(_read(slow, 10**6)) == 5100 + later_bytes
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
+    with pytest.raises(InputError, match="refuses the connection"):
+        Connection(address, "a film").part(0, 100)
+    assert asked == [server]

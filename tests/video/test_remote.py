@@ -7,6 +7,7 @@ import re
 import socket
 import ssl
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ import pytest
 import vip.video.http
 import vip.video.remote
 from tests.file_server import FileServer, serving
+from tests.hostile_server import HostileServer
+from tests.hostile_server import http as http_answer
 from tests.media import Clips, linear, number_in, write
 from tests.video_host import hosting
 from vip.errors import InputError
@@ -272,25 +275,83 @@ def test_a_server_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
         open_video(AddressSource(f"http://127.0.0.1:{silent.getsockname()[1]}/a.mp4"))
 
 
-@pytest.mark.parametrize("begin", ["X: ", "Content-Range: bytes 0-9999/10000\r\nContent-Length: 10000\r\n\r\n"])
-def test_a_server_that_sends_a_byte_now_and_then(begin: str, monkeypatch: pytest.MonkeyPatch) -> None:
+HEAD = "HTTP/1.1 206 OK\r\nContent-Range: bytes 0-9999/10000\r\n"
+CHUNKS = f"{HEAD}Transfer-Encoding: chunked\r\n\r\n"
+DRIPS = {
+    "header": ("http", f"{HEAD}X: ", "x"),
+    "body": ("http", f"{HEAD}Content-Length: 10000\r\n\r\n", "x"),
+    "body behind a good start": ("http", f"{HEAD}Content-Length: 10000\r\n\r\n{'x' * 5000}", "x"),
+    "body on a connection that ends with it": ("http", f"{HEAD}Connection: close\r\n\r\n", "x"),
+    "size of a chunk": ("http", f"{CHUNKS}1;", "x"),
+    "chunks of a byte": ("http", CHUNKS, "1\r\nx\r\n"),
+    "trailer": ("http", f"{CHUNKS}2710\r\n{'x' * 10000}\r\n0\r\n", "X: y\r\n"),
+    "go on": ("http", "", "HTTP/1.1 100 Continue\r\n\r\n"),
+    "greeting of https": ("https", "\x16\x03\x03\x40\x00", "x"),
+}
+
+
+@pytest.mark.parametrize(("scheme", "begin", "more"), DRIPS.values(), ids=DRIPS)
+def test_a_server_that_sends_a_byte_now_and_then(scheme: str, begin: str, more: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(vip.video.http, "TIMEOUT_S", 0.3)
     is_over = threading.Event()
 
     def drip(server: socket.socket) -> None:
         connection, _ = server.accept()
         with connection, suppress(OSError):
-            connection.sendall(f"HTTP/1.1 206 OK\r\n{begin}".encode())
-            while not is_over.wait(0.02):
-                connection.sendall(b"x")
+            connection.sendall(begin.encode())
+            for _ in range(200):  # else a mistake here would never end
+                connection.sendall(more.encode())
+                if is_over.wait(0.02):
+                    break
 
     with socket.create_server(("127.0.0.1", 0)) as server:
         thread = threading.Thread(target=drip, args=(server,), daemon=True)
         thread.start()
+        begin_s = time.monotonic()
         with pytest.raises(InputError, match=r"127\.0\.0\.1:\d+ does not answer within 0\.3 s, or sends fewer than 2,000 bytes"):
-            open_video(AddressSource(f"http://127.0.0.1:{server.getsockname()[1]}/a.mp4"))
+            open_video(AddressSource(f"{scheme}://127.0.0.1:{server.getsockname()[1]}/a.mp4"))
+        assert time.monotonic() - begin_s < 3
         is_over.set()
         thread.join()
+
+
+def test_all_redirects_together_have_the_time_of_one_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.video.http, "TIMEOUT_S", 0.4)
+    slow = [b"HTTP/1.1 302 Found\r\n", b"Location: /b.mp4\r\n", b"Content-Length: 0\r\n\r\n"]  # 0.2 s each
+    with HostileServer(slow) as server, pytest.raises(InputError, match=r"does not answer within 0\.4 s"):
+        open_video(AddressSource(f"{server.address}/a.mp4"))
+    assert len(server.requests) < 5
+
+
+def test_a_server_that_gives_a_byte_at_a_time_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.video.remote, "TIMEOUT_S", 0.3)
+
+    def answer(request: bytes) -> list[bytes]:
+        start = int(request.partition(b"bytes=")[2].partition(b"-")[0])
+        part = http_answer(b"x", "206 OK", Content_Range=f"bytes {start}-{start}/10000")
+        return [part[:9], part[9:]]
+
+    with HostileServer(answer) as server, Remote(AddressSource(f"{server.address}/a.mp4")).open() as reader:
+        with pytest.raises(InputError, match=r"a\.mp4 cannot be read: its server sends fewer than 2,000 bytes in 0\.3 s"):
+            reader.read(100)
+        assert len(server.requests) < 10
+
+
+def test_a_server_that_sends_enough_may_take_as_long_as_it_likes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vip.video.http, "TIMEOUT_S", 0.5)
+    monkeypatch.setattr(vip.video.remote, "TIMEOUT_S", 0.5)
+    data = bytes(range(250)) * 160
+
+    def answer(request: bytes) -> list[bytes]:
+        start = int(request.partition(b"bytes=")[2].partition(b"-")[0])
+        part = data[start : start + 20_000]
+        whole = http_answer(part, "206 OK", Content_Range=f"bytes {start}-{start + len(part) - 1}/{len(data)}")
+        return [whole[place : place + 2000] for place in range(0, len(whole), 2000)]
+
+    with HostileServer(answer) as server, Remote(AddressSource(f"{server.address}/a.mp4")).open() as reader:
+        begin_s = time.monotonic()
+        assert b"".join(iter(lambda: reader.read(10**6), b"")) == data
+        assert time.monotonic() - begin_s > 3 * vip.video.http.TIMEOUT_S
 
 
 def test_a_server_that_sends_a_byte_now_and_then_after_a_good_start_is_not_asked_again(monkeypatch: pytest.MonkeyPatch) -> None:

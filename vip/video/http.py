@@ -9,8 +9,8 @@ from base64 import b64encode
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from threading import Event, Timer
-from time import monotonic, sleep
+from threading import Event, Thread
+from time import sleep
 from typing import IO, TypeVar
 from urllib.parse import SplitResult, unquote, urljoin, urlsplit
 
@@ -65,7 +65,10 @@ class Connection:
         self._address = address  # where the last redirect led
         self._given = address
         self._open: http.client.HTTPConnection | None = None
+        self._socket: socket.socket | None = None
         self._answered = False
+        self._received_bytes = 0
+        self._is_late = Event()
 
     def part(self, start: int, count: int) -> AddressPart:
         """Return at most `count` bytes from `start` on.
@@ -74,7 +77,12 @@ class Connection:
             NotInPartsError: the server gives no parts, or what is there is no file.
             InputError: the server cannot be reached.
         """
-        return self._retry(lambda: self._part(self._follow_redirects({"Range": f"bytes={start}-{start + count - 1}"}), count))
+
+        def ask() -> AddressPart:
+            with self._in_time():
+                return self._part(self._follow_redirects({"Range": f"bytes={start}-{start + count - 1}"}), count)
+
+        return self._retry(ask)
 
     def whole(self, file: IO[bytes], report: Callable[[int, int | None], None]) -> None:
         """Write everything from the first byte to the last.
@@ -109,6 +117,7 @@ class Connection:
         for _ in range(1 + MOST_REDIRECTS):
             response = self._send_request(headers)
             if response.status not in MOVED:
+                self._received_bytes += LEAST_BYTES  # the body has a time of its own
                 return response
             self.close()
             target = urljoin(self._address, response.headers.get("Location", ""))
@@ -121,15 +130,64 @@ class Connection:
 
     def _send_request(self, headers: dict[str, str]) -> http.client.HTTPResponse:
         parts = urlsplit(self._address)
-        if self._open is None:
-            self._open = _connection(parts)
+        opened = self._open if self._open and self._open.sock else self._connect(parts)  # http.client closes it where an answer does
         always = {"Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
-        self._open.request("GET", _request_target(parts), headers={**headers, **always, **self._login(parts)})
-        with _in_time(self._open):
-            response = self._open.getresponse()
+        opened.request("GET", _request_target(parts), headers={**headers, **always, **self._login(parts)})
+        response = opened.getresponse()
         if response.status in NOT_NOW and self._answered:
             raise http.client.HTTPException(f"{response.status} {response.reason}")
         return response
+
+    def _connect(self, parts: SplitResult) -> http.client.HTTPConnection:
+        """Return an open connection, and keep its socket, which http.client lets go before the answer is read."""
+        if self._is_late.is_set():  # what was broken off reads like a redirect
+            raise _SlowServerError
+        self._open = opened = _connection(parts)
+        opened.connect()
+        self._socket = opened.sock
+        opened.sock.settimeout(TIMEOUT_S)
+        return opened
+
+    @contextmanager
+    def _in_time(self) -> Iterator[None]:
+        """Break the connection off where fewer than `LEAST_BYTES` of a body come within `TIMEOUT_S`.
+
+        Nothing else counts: a server can go on for days with redirects, headers, sizes of chunks and trailers.
+
+        Raises:
+            _SlowServerError: that happened.
+        """
+        is_over, is_late = Event(), Event()
+        self._is_late = is_late
+
+        def watch() -> None:
+            before = self._received_bytes
+            while not is_over.wait(TIMEOUT_S):
+                if is_late.is_set() or self._received_bytes - before < LEAST_BYTES:
+                    is_late.set()
+                    with suppress(OSError):
+                        if self._socket:
+                            self._socket.shutdown(socket.SHUT_RDWR)
+                before = self._received_bytes
+
+        Thread(target=watch, name="vip-slow-server", daemon=True).start()
+        try:
+            yield
+        except Exception:
+            if not is_late.is_set():
+                raise
+        finally:
+            is_over.set()
+        if is_late.is_set():  # the part of the answer that there is reads like a whole one
+            raise _SlowServerError
+
+    def _read(self, response: http.client.HTTPResponse, count: int) -> bytes:
+        """Return `count` bytes, fewer where the answer ends."""
+        data = bytearray()
+        while piece := response.read1(count - len(data)) if len(data) < count else b"":
+            data += piece
+            self._received_bytes += len(piece)
+        return bytes(data)
 
     def _login(self, parts: SplitResult) -> dict[str, str]:
         """Return the login for the server that the user gave it for, and for no other to which that one leads."""
@@ -145,13 +203,13 @@ class Connection:
         if len(size) > MOST_DIGITS:
             raise InputError(f"{self.name} cannot be read: the server states a size of {len(size):,} digits. Give another address.")
         if response.status == 200 or (response.status == 206 and not size.isdecimal()):
-            self._check_page(response, _read(response, SNIFFED_BYTES))
+            self._check_page(response, self._read(response, SNIFFED_BYTES))
             self.close()
             text = f"{self.name} cannot be read in parts: its server always sends the whole file. Download it first."
             raise NotInPartsError(text, "whole", _version(response))
         if response.status != 206:
             raise self._status_error(response)
-        data = _read(response, count)
+        data = self._read(response, count)
         if response.read(1):  # more than was asked for
             self.close()
         if not data:
@@ -162,20 +220,22 @@ class Connection:
         return AddressPart(data, int(size), response.headers.get("Last-Modified", ""), response.headers.get("ETag", ""))
 
     def _copy_to(self, file: IO[bytes], report: Callable[[int, int | None], None]) -> None:
-        response = self._follow_redirects({})
-        if response.status != 200:
-            raise self._status_error(response)
-        self._answered, done = True, 0
+        with self._in_time():
+            response = self._follow_redirects({})
+            if response.status != 200:
+                raise self._status_error(response)
+            self._answered, done = True, 0
+            data = self._read(response, BLOCK_BYTES)
         length = response.headers.get("Content-Length", "")
         size = int(length) if length.isdecimal() else None
-        data = _read(response, BLOCK_BYTES)
         self._check_page(response, data[:SNIFFED_BYTES])
         _write_or_raise(lambda: (file.seek(0), file.truncate()))
         while data:
             _write_or_raise(lambda block=data: file.write(block))  # type: ignore[misc]
             done += len(data)
             report(done, size)
-            data = _read(response, BLOCK_BYTES)
+            with self._in_time():
+                data = self._read(response, BLOCK_BYTES)
         if size is not None and done < size:
             raise http.client.IncompleteRead(b"", size - done)
 
@@ -204,48 +264,6 @@ class Connection:
             self._open = None
 
 
-def _read(response: http.client.HTTPResponse, count: int) -> bytes:
-    """Return `count` bytes, fewer where the answer ends.
-
-    Raises:
-        _SlowServerError: fewer than `LEAST_BYTES` come within `TIMEOUT_S`.
-    """
-    data = bytearray()
-    due_s, wanted = monotonic() + TIMEOUT_S, LEAST_BYTES
-    while piece := response.read1(count - len(data)) if len(data) < count else b"":
-        data += piece
-        if monotonic() > due_s:
-            if len(data) < wanted:
-                raise _SlowServerError
-            due_s, wanted = monotonic() + TIMEOUT_S, len(data) + LEAST_BYTES
-    return bytes(data)
-
-
-@contextmanager
-def _in_time(connection: http.client.HTTPConnection) -> Iterator[None]:
-    """Break the connection off where the block takes longer than `TIMEOUT_S`, and raise _SlowServerError."""
-    is_late = Event()
-
-    def break_off() -> None:
-        is_late.set()
-        if connection.sock:
-            with suppress(OSError):
-                connection.sock.shutdown(socket.SHUT_RDWR)
-
-    timer = Timer(TIMEOUT_S, break_off)
-    timer.daemon = True
-    timer.start()
-    try:
-        yield
-    except (OSError, http.client.HTTPException):
-        if not is_late.is_set():
-            raise
-    finally:
-        timer.cancel()
-    if is_late.is_set():  # the part of the answer that there is reads like a whole one
-        raise _SlowServerError
-
-
 class _SlowServerError(TimeoutError):
     """The server sends, but too little, as it would the next time."""
 
@@ -271,10 +289,12 @@ def _version(response: http.client.HTTPResponse) -> str:
 
 
 def _connection(parts: SplitResult) -> http.client.HTTPConnection:
-    host = parts.hostname or ""
-    if parts.scheme.lower() == "https":
-        return http.client.HTTPSConnection(host, parts.port, timeout=TIMEOUT_S, context=ssl.create_default_context())
-    return http.client.HTTPConnection(host, parts.port, timeout=TIMEOUT_S)
+    """Return a connection that is not open yet. It waits half the time, as a host may have a second address."""
+    host, is_secure = parts.hostname or "", parts.scheme.lower() == "https"
+    port = parts.port if parts.port is not None else 443 if is_secure else 80  # http.client finds one in an address of IPv6
+    if is_secure:
+        return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S / 2, context=ssl.create_default_context())
+    return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S / 2)
 
 
 def _request_target(parts: SplitResult) -> str:

@@ -13,9 +13,10 @@ from collections import OrderedDict
 from dataclasses import replace
 from email.utils import parsedate
 from threading import Lock
+from time import monotonic
 
 from vip.errors import InputError
-from vip.video.http import Connection
+from vip.video.http import LEAST_BYTES, TIMEOUT_S, Connection
 from vip.video.source import AddressSource, FileState
 from vip.wording import again
 
@@ -107,8 +108,13 @@ class RemoteFile(io.RawIOBase):
         self._at_once = min(2 * self._at_once, MOST_BLOCKS_AT_ONCE) if block == self._behind else 1
         whole = self._remote.state.size_bytes
         wanted = min(self._at_once * BLOCK_BYTES, whole - block * BLOCK_BYTES)
-        data = b""
+        data, begin_s, before = b"", monotonic(), 0
         while len(data) < wanted:  # a server may give less than it was asked for
+            if (passed_s := monotonic() - begin_s) > TIMEOUT_S:
+                if (len(data) - before) * TIMEOUT_S < LEAST_BYTES * passed_s:
+                    why = f"its server sends fewer than {LEAST_BYTES:,} bytes in {TIMEOUT_S:g} s. Try again later."
+                    raise InputError(f"{self._remote.source} cannot be read: {why}")
+                begin_s, before = monotonic(), len(data)
             part = self._connection.part(block * BLOCK_BYTES + len(data), wanted - len(data))
             if part.is_of_another_file(self._remote.first):
                 raise InputError(f"{self._remote.source} changed while it was read. {again()}.")
