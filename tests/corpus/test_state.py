@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
@@ -46,6 +47,15 @@ def test_what_is_committed_survives_a_power_cut(state: StateDatabase) -> None:
     """No kill of a process shows that: SQLite is asked whether it waits for the disk at every commit."""
     assert state._db.execute("PRAGMA synchronous").fetchone() == (2,)  # full
     assert state._db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has other rights")
+def test_the_state_is_read_by_its_user_alone(state: StateDatabase) -> None:
+    fill(state, [item(1)])
+    state.commit()
+    files = list(state.home.glob(f"{NAME}*"))
+    assert len(files) == 3, "SQLite has two more beside it"
+    assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
 
 
 def test_an_item_comes_back_as_it_went_in(state: StateDatabase) -> None:

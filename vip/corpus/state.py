@@ -98,6 +98,8 @@ class StateDatabase:
     def __init__(self, home: Path) -> None:
         self.home = home
         path = home / NAME
+        with suppress(OSError):  # what stands in its way is told below
+            path.touch(0o600, exist_ok=False)  # addresses may hold logins: others do not read it
         try:
             self._db = databases.connect(path, SCHEMA, version=VERSION, inside=home.parent, timeout_s=TIMEOUT_S)
         except OSError as exc:

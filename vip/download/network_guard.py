@@ -2,8 +2,8 @@
 
 A check of host names is not enough: a name may resolve to another address when it is used, and a redirect may lead anywhere. So an
 audit hook of Python checks every connection of this process as it is made. It does not see connections of libraries in C, so those are
-left out (see `ytdlp`). Programs that would fetch an address are not started. Proxies of the user are allowed. What an HTTP proxy is
-asked for is checked by name; what a SOCKS proxy connects to is not.
+left out (see `ytdlp`). Programs that would fetch an address are not started. Proxies of the user are allowed. Where one connects to is
+not seen, so every request is checked by the name of its host too. A name that looks public, and that only the proxy can resolve, passes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
-from vip.download.addresses import is_public_ip
+from vip.download.addresses import is_public_host, is_public_ip, split_address
 from vip.download.slow_servers import ConnectionWatch
 from vip.errors import ItemError
 from vip.wording import option
 
-ASKED_OF_PROXY = re.compile(rb"(?:CONNECT |[A-Z]+ https?://(?:[^/@ ]*@)?)(\[[^\] ]+\]|[^:/? ]+)")
+REQUEST_LINE = re.compile(rb"[A-Z]+ \S+ HTTP/1\.[01]\r\n")
 PORTS = {"http": 80, "https": 443}
 SOCKS_PORT = 1080
 
@@ -62,13 +62,17 @@ class NetworkGuard:
             self._refuse(f"The address leads to {address[0]}, which is not in the public network; {option('public_only')} refuses it.")
 
     def check_request(self, data: object) -> None:
-        """Check the host that a request asks an HTTP proxy for."""
-        if not self.public_only or not self.proxies or not isinstance(data, bytes) or not (found := ASKED_OF_PROXY.match(data)):
+        """Check the hosts that a request names: in its first line, which a proxy reads, and under `Host`."""
+        if not self.public_only or not isinstance(data, bytes):
             return
-        name = found[1].decode("ascii", "replace").strip("[]")
-        for address in _addresses_of(name, None) or ({name} if _is_address(name) else ()):
-            if not is_public(address):
-                self._refuse(f"The address leads to {name}, which is not in the public network; {option('public_only')} refuses it.")
+        for address in _asked_addresses(data):
+            try:
+                host = split_address(address).hostname or ""
+            except ValueError:
+                host = ""
+            resolved = _addresses_of(host, None) if self.proxies else ()  # without one, the connection is checked
+            if not is_public_host(host) or not all(map(is_public, resolved)):
+                self._refuse(f"The address leads to {host or address}, which is not in the public network; {option('public_only')} refuses it.")
 
     def check_program(self, arguments: object) -> None:
         if any("://" in _text(argument) for argument in (arguments if isinstance(arguments, list | tuple) else [arguments])):
@@ -122,11 +126,17 @@ def is_public(address: str) -> bool:
     return False
 
 
-def _is_address(name: str) -> bool:
-    with suppress(ValueError):
-        ipaddress.ip_address(name.partition("%")[0])
-        return True
-    return False
+def _asked_addresses(data: bytes) -> Iterator[str]:
+    """Yield the addresses that the head of a request names; none for other data."""
+    if not REQUEST_LINE.match(data):
+        return
+    first, *headers = data.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+    method, target, _ = first.split(" ")
+    if method == "CONNECT":
+        yield f"http://{target}"
+    elif not target.startswith("/"):
+        yield target
+    yield from (f"http://{header[5:].strip()}" for header in headers if header[:5].lower() == "host:")
 
 
 def _endpoints(proxies: Iterable[str]) -> Iterator[tuple[str, int]]:

@@ -8,6 +8,7 @@ import inspect
 import re
 import socket
 import ssl
+import time
 import traceback
 from collections.abc import Iterator
 from contextlib import suppress
@@ -822,10 +823,19 @@ def test_a_key_that_the_server_echoes_is_nowhere_in_its_answer() -> None:
     assert raised.value.kind == "refusal"
 
 
+@pytest.mark.parametrize("text", ["```" + "\n" * 99_000 + "x", "<think>" * 10_000, "{" * 50_000 + "\n" * 40_000])
+def test_a_long_answer_takes_no_longer_than_its_letters(text: str) -> None:
+    engine = OpenAIEngine("tiny-vlm", base_url="http://localhost:9/v1")
+    said = {"choices": [{"message": {"content": text}, "finish_reason": "stop"}], "model": "tiny"}
+    start = time.process_time()
+    engine.parse_reply(said, STRUCTURED)
+    assert time.process_time() - start < 3
+
+
 def test_user_name_and_password_of_the_address_are_nowhere() -> None:
     with ApiServer("500") as server:
         engine = OpenAIEngine("tiny-vlm", base_url=server.base_url.replace("127.0.0.1", "anna:hunter22@127.0.0.1"))
-        assert "hunter22" not in f"{engine!r} {engine.name}"
+        assert "hunter22" not in f"{engine!r} {engine.name} {engine.capabilities!r}"
         with pytest.raises(EngineError) as caught:
             ask(engine, PLAIN)
         assert server.chats, "the server was asked all the same"

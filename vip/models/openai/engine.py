@@ -95,7 +95,7 @@ class OpenAIEngine:
         self.capabilities = EngineCapabilities(
             thinking_tokens=REASONING_TOKENS if self._server.official else 0,
             picture_detail=picture_detail,
-            address=address,
+            address=self._server.address,  # it goes into files
             parameters={"detail": picture_detail},
             traits=self.traits,
             check=self._check_key,

@@ -28,6 +28,7 @@ from vip.wording import option
 
 OFFICIAL_HOST = "api.openai.com"
 REDACTED = "[redacted]"
+MOST_COMPARED = 2000  # names of models; a list may have many more
 LONGEST_QUOTE = 300
 SHORTEST_SECRET = 4  # a shorter one stands in any text
 SHORTEST_BASE64 = 8
@@ -204,7 +205,7 @@ def _missing_model_error(exc: Exception, server: ServerIdentity, models: Sequenc
         return EngineError(
             f"{server.address} answers 404, not found{server.quote(exc)}. Check the model and the address, which usually ends in /v1."
         )
-    near = difflib.get_close_matches(server.model, models, n=5, cutoff=0.4) or list(models[:5])
+    near = difflib.get_close_matches(server.model, models[:MOST_COMPARED], n=5, cutoff=0.4) or list(models[:5])
     more = ", …" if len(models) > len(near) else ""
     return EngineError(
         f'{server.address} has no model "{server.model}", but has {server.redact(", ".join(near))}{more}. '
