@@ -46,6 +46,22 @@ def test_a_picture_that_is_moved_is_the_one_that_would_have_been_written(suffix:
     assert sorted(path.name for path in tmp_path.iterdir()) == [moved.name, written.name]
 
 
+@pytest.mark.parametrize("place", ["folder", "picture"])
+def test_a_picture_behind_a_link_is_none_that_waits(place: str, tmp_path: Path) -> None:
+    pictures, album = PictureCache(tmp_path / "run", "jpg"), tmp_path / "album"
+    for folder in (tmp_path / "run", album):
+        folder.mkdir()
+    (album / "700.jpg").write_bytes(b"mine")
+    if place == "folder":
+        (tmp_path / "run" / DECODED).symlink_to(album)
+    else:
+        (tmp_path / "run" / DECODED).mkdir()
+        (tmp_path / "run" / DECODED / "700.jpg").symlink_to(album / "700.jpg")
+    assert not pictures.has(700)
+    pictures.clear()
+    assert (album / "700.jpg").exists()
+
+
 def test_only_frames_that_need_many_packets_are_wanted(tmp_path: Path) -> None:
     pictures = PictureCache(tmp_path, "jpg", EFFORT.__getitem__)
     assert [pictures.wants(pts) for pts in (100, 700)] == [False, True]

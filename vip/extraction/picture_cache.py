@@ -46,7 +46,12 @@ class PictureCache:
             self.clear()
 
     def has(self, pts: int) -> bool:
-        return self._path(pts).exists()
+        """Return whether the picture waits; a link in its place, or in that of the folder, is none."""
+        try:
+            files.open_file(self._path(pts), inside=self._run).close()
+        except OSError:
+            return False
+        return True
 
     def move(self, pts: int, path: Path) -> None:
         """Make the picture a keyframe's."""
