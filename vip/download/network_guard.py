@@ -70,9 +70,9 @@ class NetworkGuard:
                 host = split_address(address).hostname or ""
             except ValueError:
                 host = ""
-            resolved = _addresses_of(host, None) if self.proxies else ()  # without one, the connection is checked
-            if not is_public_host(host) or not all(map(is_public, resolved)):
-                self._refuse(f"The address leads to {host or address}, which is not in the public network; {option('public_only')} refuses it.")
+            if not is_public_host(host) or (self.proxies and not all(map(is_public, _addresses_of(host, None)))):
+                name = host or address
+                self._refuse(f"The address leads to {name}, which is not in the public network; {option('public_only')} refuses it.")
 
     def check_program(self, arguments: object) -> None:
         if any("://" in _text(argument) for argument in (arguments if isinstance(arguments, list | tuple) else [arguments])):
