@@ -13,7 +13,7 @@ from vip.cli.app import run
 from vip.errors import InputError, UsageError
 from vip.review.question_export import accuracy_of, export_questions, make_question_report, question_report_lines
 from vip.review.question_state import QuestionState
-from vip.tasks.files import read_predictions, read_samples
+from vip.tasks.files import is_trusted, read_predictions, read_samples
 
 
 def say(state: QuestionState, number: int, field: str, value: str | None, by: str = "Ann", before: str | None = None) -> None:
@@ -94,6 +94,18 @@ def test_checked_samples_stay_samples(tmp_path: Path, monkeypatch: pytest.Monkey
     (first, *_) = read_samples(Path("s.jsonl"))
     assert sample.ask.options == ("right 0", "to swim", "wrong 2", "wrong 3", "wrong 4")  # type: ignore[union-attr]
     assert sample.model_copy(update={"ask": first.ask}) == first
+    assert is_trusted(Path("checked.jsonl")), "it was made here"
+
+
+def test_checked_samples_of_a_stranger_stay_a_strangers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["samples", str(write_options(tmp_path / "options.csv")), "--task", "nextqa-mc", "-o", "s.jsonl", "-q"]) == 0
+    Path("theirs.jsonl").write_bytes(Path("s.jsonl").read_bytes().replace(b'"video"', b' "video"'))
+    state = open_questions(Path("theirs.jsonl"), "check")
+    say(state, 0, "checked", "yes")
+    export_questions(state, Path("checked.jsonl"), source=Path("theirs.jsonl"))
+    assert len(list(read_samples(Path("checked.jsonl")))) == 1
+    assert not is_trusted(Path("checked.jsonl")), "it may name pictures of any folder"
 
 
 @pytest.mark.parametrize(("name", "message"), [("a.csv", r"Name a file with \.jsonl"), ("there.jsonl", "exists already")])

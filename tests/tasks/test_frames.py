@@ -128,6 +128,19 @@ def test_a_video_that_is_not_there_is_one_sentence(name: str, tmp_path: Path) ->
         VideoFrames([tmp_path / "in"], SampleSettings(frames_folder=tmp_path / "frames")).of_video(name)
 
 
+def test_a_link_to_a_run_elsewhere_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "videos").mkdir()
+    (tmp_path / "private").mkdir()
+    (tmp_path / "private" / "keyframes.jsonl").write_bytes(b"")
+    (tmp_path / "videos" / "film").symlink_to(tmp_path / "private")
+    with pytest.raises(InputError, match=r"film is a link, and vip follows none to a run\. Copy the run folder there\."):
+        VideoFrames([tmp_path / "videos"], SampleSettings()).find("film")
+    (tmp_path / "named").symlink_to(tmp_path / "videos")
+    (tmp_path / "videos" / "film").unlink()
+    (tmp_path / "private").rename(tmp_path / "videos" / "film")
+    assert VideoFrames([tmp_path / "named"], SampleSettings()).find("film") == tmp_path / "named" / "film"
+
+
 @pytest.fixture
 def chosen(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[tuple[str, str, dict[str, object]]]:
     """What is asked of the extraction and of the selection: no video is read."""

@@ -25,7 +25,7 @@ from vip.review.fields import COMMENT
 from vip.review.question_items import CHECKED_TASK, QuestionItem, first_row
 from vip.review.question_state import OPTION, QuestionState
 from vip.review.report import AGREEMENT_COLUMNS, agreement_cells, table_of
-from vip.tasks.files import check_is_file, write_samples
+from vip.tasks.files import check_is_file, is_trusted, write_samples
 from vip.tasks.nextqa.distractors import MultiChoiceQuestion, write_questions
 from vip.tasks.nextqa.files import Question
 from vip.tasks.records import Choice, Prediction, Sample
@@ -68,7 +68,7 @@ def export_questions(
         raise InputError(f"Nobody has finished a question of {source} yet. Run `vip review {source}` first.")
     if all(item.is_verdict for item in state.items):
         return _export_labels(state, out, source, samples, overwrite)
-    return _export_answers(state, out, source, overwrite) if state.way == "answer" else _export_checked(state, out, overwrite)
+    return _export_answers(state, out, source, overwrite) if state.way == "answer" else _export_checked(state, out, source, overwrite)
 
 
 # ---------------------------------------------------------------- answers
@@ -149,7 +149,7 @@ def problem_of(state: QuestionState, item: QuestionItem) -> str | None:
     return "two options are the same" if len(set(options)) < len(options) else None
 
 
-def _export_checked(state: QuestionState, out: Path, overwrite: bool) -> QuestionExport:
+def _export_checked(state: QuestionState, out: Path, source: Path, overwrite: bool) -> QuestionExport:
     is_table = isinstance(state.items[0].source, Question)
     wanted = ".csv" if is_table else ".jsonl"
     if out.suffix.lower() != wanted:
@@ -159,7 +159,8 @@ def _export_checked(state: QuestionState, out: Path, overwrite: bool) -> Questio
     _check_new(others, overwrite)
     problems = {item.id: problem for item in state.items if (problem := problem_of(state, item))}
     good = [item for item in state.items if item.id not in problems]
-    written = write_questions(out, _rows(state, good)) if is_table else write_samples(out, _samples(state, good))
+    is_own = not is_table and is_trusted(source)  # samples show what the source shows
+    written = write_questions(out, _rows(state, good)) if is_table else write_samples(out, _samples(state, good), is_own=is_own)
     with store.replacing(others) as file:
         for item in state.items:
             if item.id in problems:

@@ -51,8 +51,12 @@ def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iter
     return [sample for _, sample in sorted(chosen, key=lambda one: one[0])]
 
 
-def write_samples(path: Path, samples: Iterable[Sample]) -> int:
-    """Write the samples, remember that this machine made the file, and return their number."""
+def write_samples(path: Path, samples: Iterable[Sample], *, is_own: bool = True) -> int:
+    """Write the samples and return their number.
+
+    Args:
+        is_own: remember that this machine made the file, which may name any folder then; not where others named them.
+    """
     count = 0
 
     def counted(rows: Iterable[Sample]) -> Iterator[Sample]:
@@ -62,8 +66,9 @@ def write_samples(path: Path, samples: Iterable[Sample]) -> int:
             yield row
 
     store.write_rows(path, counted(samples))
-    with suppress(StoreError):  # where nothing can be remembered, the file counts as one of another machine
-        trust(path)
+    if is_own:
+        with suppress(StoreError):  # where nothing can be remembered, the file counts as one of another machine
+            trust(path)
     return count
 
 

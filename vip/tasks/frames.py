@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from hashlib import blake2b, sha256
 from pathlib import Path
 
-from vip import pipeline, store
+from vip import files, pipeline, store
 from vip.config import ExtractSettings, FrameChooser, SampleSettings
 from vip.download.sources import resolve_source
 from vip.errors import InputError, UsageError
@@ -86,13 +86,15 @@ class VideoFrames:
         """Return the run folder or the file of a video.
 
         Raises:
-            InputError: it is in none of the folders.
+            InputError: it is in none of the folders, or its run folder is a link, which whoever made the folder may have put there.
         """
         name = video if Path(video).name == video and video not in {"", ".", ".."} else None
         for folder in self.folders:
             for stem in filter(None, (name, self.places.get(video))):
-                if (folder / stem / store.KEYFRAMES).is_file():
-                    return folder / stem
+                if ((run := folder / stem) / store.KEYFRAMES).is_file():
+                    if not files.lies_in(run, folder):
+                        raise InputError(f"{run} is a link, and vip follows none to a run. Copy the run folder there.")
+                    return run
                 for suffix in sorted(VIDEO_SUFFIXES):
                     if (path := folder / f"{stem}{suffix}").is_file():
                         return path
