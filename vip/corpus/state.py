@@ -28,7 +28,7 @@ from vip.errors import FailureKind, StoreError
 from vip.untrusted import one_line, parse_json
 
 NAME = "state.sqlite"
-VERSION = 2
+VERSION = 3
 TIMEOUT_S = 30.0  # for `--status`, which reads while the batch writes
 LONG_S = 1200  # videos of this length and longer are begun first
 ROWS_AT_ONCE = 10_000  # inserted in one statement

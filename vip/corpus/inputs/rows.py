@@ -30,7 +30,8 @@ from vip.untrusted import printable
 
 ROW_BYTES = 8192
 SHOWN_LETTERS = 120
-KEY_STEM = 80  # with "-" and ten digits at most 91 letters
+KEY_STEM = 80
+KEY_DIGITS = 16  # 64 bits: of a hundred million addresses with one stem no two have the same key; with 40 bits two of a million may
 
 YOUTUBE8M_ID = re.compile(r"[A-Za-z0-9]{4}")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):(?=//)|(?:file|data|javascript):", re.IGNORECASE)
@@ -140,7 +141,7 @@ def _address_item(address: str, where: str, public_only: bool, known: KnownColum
 
 def _key(stem: str, whole: str) -> str:
     safe = _UNSAFE.sub("_", stem)[:KEY_STEM].strip("._-") or "video"
-    return f"{safe}-{hashlib.sha256(whole.encode()).hexdigest()[:10]}"
+    return f"{safe}-{hashlib.sha256(whole.encode()).hexdigest()[:KEY_DIGITS]}"
 
 
 def _local_items(text: str, where: str, folder: Path, known: KnownColumns) -> Iterator[ListItem | BadRow]:
