@@ -67,7 +67,8 @@ def test_what_nobody_described_names_no_engine_and_no_language() -> None:
 def test_thousands_of_hours_and_keyframes_are_grouped() -> None:
     facts = hf._CardFacts()
     facts.videos, facts.keyframes, facts.seconds = 1234, 12_345, 3600 * 1234.56
-    facts.engines["offline"] = 2345
+    facts.described = 2345
+    facts.engines.add("offline")
     assert sentence_of(facts.card("x")) == "12,345 keyframes of 1,234 videos (1,234.6 hours), 2,345 of them described by offline."
 
 
@@ -127,6 +128,34 @@ def test_the_card_has_a_title_code_that_loads_and_a_row_for_each_column() -> Non
 @pytest.mark.parametrize("name", ['my "films": 1', "a: b", "- a", "null", "größe 草"])
 def test_a_name_of_any_letters_is_still_yaml(name: str) -> None:
     assert head_of(card_of(sample(), name=name))["pretty_name"] == name
+
+
+HOSTILE = "\x1b[31mx\x1b]0;t\x07\x9b31m\x85\u2028\u202e<img src=x onerror=alert(1)>\r\n# *y* [z](http://example.org) |`"
+SHOWN = "x &lt;img src=x onerror=alert(1)&gt; # \\*y\\* \\[z\\](http\\://example.org) \\|\\`"
+
+
+def test_the_name_of_an_engine_is_text_on_one_line() -> None:
+    card = card_of(told(sample(count=1), ("English", HOSTILE)))
+    assert sentence_of(card).endswith(f"1 of them described by {SHOWN}.")
+    assert not re.search(r"[^\n\x20-\x7e]", card)
+
+
+def test_the_name_of_the_folder_is_text_in_the_title_the_head_and_the_code() -> None:
+    card = card_of(sample(count=1), name=HOSTILE)
+    assert f"# {SHOWN}" in card.split("\n")
+    assert head_of(card)["pretty_name"] == "x <img src=x onerror=alert(1)> # *y* [z](http://example.org) |`"
+    assert not re.search(r"[^\n\x20-\x7e]", card)
+
+
+def test_ten_engines_are_named_the_most_frequent_and_none_at_length() -> None:
+    facts = hf._CardFacts()
+    some = [told(sample(count=2), ("English", "often"), ("English", f"{number:03}{'x' * 10_000}")) for number in range(300)]
+    assert len(list(facts.count_samples(iter(some)))) == 300
+    sentence = sentence_of(facts.card("x"))
+    assert "600 of them described by" in sentence
+    assert sentence.endswith("x, often, others.")
+    assert len(sentence) < 1500
+    assert len(facts.engines.counts) <= 200
 
 
 # ---------------------------------------------------------------- files

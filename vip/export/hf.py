@@ -5,8 +5,6 @@ In: samples. Out: OUT/data/train-00000.parquet …, and README.md, the card that
 
 from __future__ import annotations
 
-import json
-from collections import Counter
 from collections.abc import Callable, Iterator
 
 from vip.config import LANGUAGES
@@ -15,12 +13,17 @@ from vip.dataset.rows import VideoSample
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import COLUMNS
 from vip.dataset.shards import write_file
+from vip.dataset.statistics import NameCounts
 from vip.export.in_shards import in_shards
+from vip.export.markdown import escape_markdown
+from vip.untrusted import one_line, printable_json
 from vip.wording import counted
 
 STALE_FILES = r"data/train-\d{5,}\.parquet"
 SIZES = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"), (1_000_000, "100K<n<1M"), (10_000_000, "1M<n<10M"))
 SIZES_ABOVE = "10M<n<100M"
+CODES = {language: code for code, language in reversed(LANGUAGES.items())}
+MOST_ENGINES = 10  # that the card names
 
 
 def write(samples: Iterator[VideoSample], out: str, note: Callable[[str], None]) -> int:
@@ -40,8 +43,9 @@ class _CardFacts:
     def __init__(self) -> None:
         self.videos = self.keyframes = 0
         self.seconds = 0.0
-        self.languages: Counter[str] = Counter()
-        self.engines: Counter[str] = Counter()
+        self.described = 0
+        self.languages: set[str] = set()
+        self.engines = NameCounts()
 
     def count_samples(self, samples: Iterator[VideoSample]) -> Iterator[VideoSample]:
         """Yield the samples and count them."""
@@ -50,31 +54,34 @@ class _CardFacts:
             self.keyframes += len(sample.frames)
             self.seconds += sample.video.duration_s or 0
             rows = [frame.description for frame in sample.frames if frame.description]
-            self.languages.update(row.language for row in rows)
-            self.engines.update(row.engine for row in rows)
+            self.described += len(rows)
+            self.languages |= {CODES[row.language] for row in rows if row.language in CODES}
+            for row in rows:
+                self.engines.add(one_line(row.engine))
             yield sample
 
     def card(self, name: str) -> str:
         """Return the text of README.md."""
-        codes = {language: code for code, language in reversed(LANGUAGES.items())}
+        title = one_line(name)
         head = {
-            "pretty_name": name,
+            "pretty_name": title,
             "task_categories": ["image-to-text", "text-to-image"],
-            "language": sorted({codes[language] for language in self.languages if language in codes}),
+            "language": sorted(self.languages),
             "size_categories": [next((text for most, text in SIZES if self.keyframes < most), SIZES_ABOVE)],
             "tags": ["video", "keyframes", "captions"],
             "configs": [{"config_name": "default", "data_files": [{"split": "train", "path": "data/*.parquet"}]}],
         }
-        described, hours = sum(self.engines.values()), f"{self.seconds / 3600:,.1f} hours"
-        by = f" by {', '.join(sorted(self.engines))}" if described else ""
+        engines, hours = [engine for engine, _ in self.engines.most() if engine], f"{self.seconds / 3600:,.1f} hours"
+        named = sorted(map(escape_markdown, engines[:MOST_ENGINES])) + ["others"] * (len(engines) > MOST_ENGINES)
+        described = f"{self.described:,} of them described{' by ' if named else ''}{', '.join(named)}"
+        quoted = printable_json(name)
         lines = [f"| `{column}` | {text} |" for column, (_, text) in COLUMNS.items()]
-        quoted = json.dumps(name, ensure_ascii=False)
         return "\n".join(
             (
                 "---",
-                *(f"{key}: {json.dumps(value, ensure_ascii=False)}" for key, value in head.items() if value),  # JSON is YAML
-                *("---", "", f"# {name}", ""),
-                f"{counted(self.keyframes, 'keyframe')} of {counted(self.videos, 'video')} ({hours}), {described:,} of them described{by}.",
+                *(f"{key}: {printable_json(value)}" for key, value in head.items() if value),  # JSON is YAML
+                *("---", "", f"# {escape_markdown(title)}", ""),
+                f"{counted(self.keyframes, 'keyframe')} of {counted(self.videos, 'video')} ({hours}), {described}.",
                 *("", "```python", "from datasets import load_dataset", "", f'data = load_dataset({quoted}, split="train")', "```", ""),
                 *("The rights in the pictures are those of the videos that `source` names.", ""),
                 *("| Column | |", "|---|---|", *lines, ""),
