@@ -27,7 +27,7 @@ import vip
 from tests.captioning.keyframes import run_folder
 from tests.clips import picture, scene
 from vip import locks, store, user_state
-from vip.errors import InputError, StoreError
+from vip.errors import InputError, StoreError, UsageError
 from vip.records import Description, Embeddings, Failure, Famous, Keyframe, KeyframeText, Manifest, Quality, Record, SpokenWords
 from vip.store import Run
 from vip.tasks.records import Sample
@@ -658,6 +658,14 @@ def test_a_run_that_was_killed_before_its_end_is_not_opened(tmp_path: Path) -> N
     store.write_json(folder / store.MANIFEST, made.model_copy(update={"seconds": {}}))
     with pytest.raises(InputError, match=r"holds an unfinished extraction\. Run the same"):
         store.load_run(folder)
+
+
+def test_a_folder_that_vip_names_is_no_link_not_even_one_to_nothing(tmp_path: Path) -> None:
+    assert store.unlinked(tmp_path / "new") == tmp_path / "new"
+    for name, target in (("there", tmp_path), ("dangling", tmp_path / "nothing")):
+        (tmp_path / name).symlink_to(target)
+        with pytest.raises(UsageError, match=rf"{name} is a link, and vip writes through none that you did not name"):
+            store.unlinked(tmp_path / name)
 
 
 def test_a_run_that_the_user_trusts_is_as_one_of_this_machine(tmp_path: Path) -> None:

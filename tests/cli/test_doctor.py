@@ -11,7 +11,7 @@ import pytest
 
 from tests.api_server import ApiServer
 from tests.cli.terminal import SECRET, Done, end, start_command, vip
-from vip.cli.doctor import DoctorRow, doctor_command
+from vip.cli.doctor import DoctorRow, _try, doctor_command
 from vip.llm.cache import AnswerCache
 
 
@@ -34,6 +34,14 @@ def test_what_people_read_keeps_its_brackets_and_obeys_nothing(monkeypatch: pyte
     assert "clip[x]  open_clip missing: pip install 'vip-keyframes[clip]' [red]" in told
     assert "auto embedder: classic [built in]" in told
     assert "\x1b" not in told
+
+
+def test_what_another_package_raises_is_a_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(name: str) -> object:
+        raise RuntimeError("no\nluck")
+
+    row = DoctorRow("sampler", "mine", False, "it does not work (RuntimeError: no luck)")
+    assert _try("sampler", "mine", broken) == row
 
 
 def test_every_kind_of_thing_is_told(tmp_path: Path) -> None:

@@ -184,7 +184,14 @@ def test_what_a_corpus_is(runs: Path, tmp_path: Path) -> None:
     assert corpus_of(str(corpus)) == [str(corpus)]
     assert corpus_of([runs / "cook.vip", corpus]) == [str(runs / "cook.vip"), str(corpus)]
     assert corpus_of("s3://bucket/corpus") == ["s3://bucket/corpus"]
-    for one in (runs / "cook.vip", "https://example.org/a.mp4", [tmp_path / "1.jpg", tmp_path / "2.jpg"], tmp_path, tmp_path / "a.mp4"):
+    for one in (
+        runs / "cook.vip",
+        "https://example.org/a.mp4",
+        "HTTPS://example.org/a.mp4",
+        [tmp_path / "1.jpg", tmp_path / "2.jpg"],
+        tmp_path,
+        tmp_path / "a.mp4",
+    ):
         assert corpus_of(one) is None
 
 

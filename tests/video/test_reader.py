@@ -242,3 +242,29 @@ def test_from_shortly_before_the_first_damage_on_frames_come_of_one_thread_that_
     assert [frame.pts for frame in frames] == list(range(12))
     assert [frame.threads for frame in frames] == [4] * threaded + [1] * (12 - threaded)
     assert begun == [(4, "NONREF"), (1, "NONREF")][: 1 if damaged is None else 2]
+
+
+@pytest.mark.parametrize(("is_told", "damaged", "left_out"), [(True, 2, True), (False, 2, True), (True, None, True), (False, 0, False)])
+def test_from_the_first_damage_on_frames_come_of_a_decoder_that_leaves_none_out(is_told: bool, damaged: int | None, left_out: bool) -> None:
+    calls: list[frozenset[int] | None] = []
+
+    class Hurt(Video):
+        def __init__(self) -> None:
+            self._hurt, self.index = not left_out, SimpleNamespace(decodes_all=False)  # type: ignore[assignment]
+
+        _decodes_all = False  # type: ignore[assignment]
+
+        def _decode_packets(self, first: int, last: int, *, wanted: frozenset[int] | None = None) -> Any:
+            calls.append(wanted)
+            for number in range(4):
+                is_bad = number == damaged and wanted is not None
+                self._hurt |= is_bad and not is_told
+                yield SimpleNamespace(pts=number, is_corrupt=is_bad and is_told, whole=wanted is None)
+
+    wanted = frozenset({1, 3})
+    frames: list[Any] = list(Hurt()._decode_wanted(0, 9, wanted))
+    seen = [(frame.pts, frame.whole) for frame in frames]
+    again = [(number, True) for number in range(4)]
+    before = [(number, False) for number in range(4 if damaged is None else damaged)] if left_out else []
+    assert seen == (before if damaged is None else [*before, *again])
+    assert calls == [wanted] * left_out + [None] * (damaged is not None)

@@ -179,6 +179,7 @@ def test_no_two_words_in_a_row_come_twice_and_answers_end(t5: Path, items: list[
     assert ids.shape[:2] == (8, 4)
     assert ids.shape[2] <= 10
     ending, pad, end = (filler.tokenizer.convert_tokens_to_ids(name) for name in ("<extra_id_1>", "<pad>", "</s>"))
+    assert filler._next == ending
     for row in ids.reshape(-1, ids.shape[2]).tolist():
         words = [token for token in row[1:] if token not in {pad, end}]
         pairs = list(pairwise(words))

@@ -66,6 +66,12 @@ def test_captions_come_in_order() -> None:
     assert list(caption_items(model, [], BOTH, **CPU)) == []
 
 
+def test_captions_are_said_without_dropout() -> None:
+    model = hero(spread=0.3).train()
+    assert len(list(caption_items(model, HIDDEN[:1], BOTH, **CPU))) == 1
+    assert not model.training
+
+
 @pytest.mark.parametrize("fusion", FUSIONS)
 def test_queries_find_the_same_whatever_the_batches(fusion: str) -> None:
     model, ranking = tiny(fusion=fusion, spread=0.3), RankingOptions(least_frames=1, kept=5)
