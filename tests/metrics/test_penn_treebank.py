@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -85,3 +86,10 @@ def test_a_caption_has_the_same_tokens_before_and_after_others_were_read(words: 
     first = tokenize(text)
     list(tokenize_captions(["the man's st. can't", text]))
     assert tokenize(text) == first
+
+
+@pytest.mark.parametrize("part", ["a+", "a-", "a.", "0.", "<!", "http://", "a@", "a'", "a_"])
+def test_a_caption_without_spaces_takes_no_longer_than_its_letters(part: str) -> None:
+    start = time.process_time()
+    assert sum(map(len, next(tokenize_captions([part * 50_000])))) <= 100_000 * len(part)
+    assert time.process_time() - start < 8
