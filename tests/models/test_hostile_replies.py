@@ -184,6 +184,8 @@ SPELLINGS = {
     "login": lambda key: b64encode(f"user:{key}".encode()).decode(),
     "letters of JSON": lambda key: "".join(f"\\u{ord(letter):04x}" for letter in key),
     "invisible spaces": "\\u200b".join,
+    "joiners": "\\u200d".join,
+    "letters without a shape": "\\u3164\\ufe0f".join,
     "colours": "\\u001b[0m".join,
     "hex": lambda key: key.encode().hex(),
     "address letter by letter": lambda key: "".join(f"%{ord(letter):02x}" for letter in key),

@@ -6,7 +6,8 @@ from base64 import b64encode
 
 import pytest
 
-from vip.models.openai.errors import LONGEST_QUOTE, REDACTED, ServerIdentity, is_rejection
+from vip.models.openai.errors import LONGEST_QUOTE, ServerIdentity, is_rejection
+from vip.models.openai.redaction import REDACTED
 from vip.models.openai.server import find_key, is_of_environment, parse_detail
 
 

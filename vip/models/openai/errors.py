@@ -8,7 +8,6 @@ what they were sent, so keys and passwords are cut out of all texts, those of th
 
 from __future__ import annotations
 
-import base64
 import difflib
 import os
 import re
@@ -18,20 +17,17 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cache
 from math import isfinite
-from urllib.parse import quote, quote_plus, urlsplit
+from urllib.parse import urlsplit
 
 from vip.errors import BusyError, BusyKind, EngineError, RejectedError, ReplyError, UsageError
+from vip.models.openai.redaction import REDACTED, remove_secrets
 from vip.untrusted import one_line
 from vip.wording import option
 
 OFFICIAL_HOST = "api.openai.com"
-REDACTED = "[redacted]"
 MOST_COMPARED = 2000  # names of models; a list may have many more
 LONGEST_QUOTE = 300
-SHORTEST_SECRET = 4  # a shorter one stands in any text
-SHORTEST_BASE64 = 8
 ITEM_CODES = frozenset(
     {
         "content_filter",
@@ -51,7 +47,6 @@ ITEM_CODES = frozenset(
 NOT_CONNECTED = frozenset({"ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError"})
 """Of the HTTP library: the request never went out."""
 
-_URL_SAFE = str.maketrans("+/", "-_")
 _USER_INFO = re.compile(r"//[^/\s@]+@")
 _LOOKS_LIKE_KEY = re.compile(r"\bsk-[\w.*-]+|(?<=Bearer )[^\s\"']+", re.IGNORECASE)
 
@@ -86,13 +81,11 @@ class ServerIdentity:
         return line if len(line) <= LONGEST_QUOTE else f"{line[:LONGEST_QUOTE]}…"
 
     def remove_secrets(self, text: str) -> str:
-        """Return the text without the key, and without the password and the query of the address, in any of their usual spellings."""
-        parts = urlsplit(self.base_url)
-        for secret in (self.key, parts.password, parts.query):
-            if secret and len(secret) >= SHORTEST_SECRET:
-                for spelling in _spellings(secret):
-                    text = text.replace(spelling, REDACTED)
-        return text
+        """Return the text, which is one line, without the key and what is secret in the address, in any of their usual spellings."""
+        return remove_secrets(text, self.base_url, self.key)
+
+    def holds_secret(self, text: str) -> bool:
+        return self.remove_secrets(text) != text
 
     @property
     def no_key(self) -> str:
@@ -116,18 +109,6 @@ class ServerIdentity:
 
     def __repr__(self) -> str:
         return f"Server({self.address!r}, model={self.model!r})"
-
-
-@cache
-def _spellings(secret: str) -> tuple[str, ...]:
-    """Return a secret as it is, in an address, and in base64 at any place of what is encoded."""
-    data, found = secret.encode("utf-8", "surrogateescape"), [secret, quote(secret, safe=""), quote_plus(secret)]
-    found += [data.hex(), data.hex().upper(), "".join(f"%{one:02x}" for one in data), "".join(f"%{one:02X}" for one in data)]
-    for before in range(3):
-        whole = (before + len(data)) * 8 // 6  # letters that depend on nothing behind the secret
-        inside = base64.b64encode(bytes(before) + data).decode()[-(-before * 8 // 6) : whole]
-        found += [inside, inside.translate(_URL_SAFE)] if len(inside) >= SHORTEST_BASE64 else []
-    return tuple(sorted(set(found), key=len, reverse=True))
 
 
 def is_official(base_url: str) -> bool:
