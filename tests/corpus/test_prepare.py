@@ -126,6 +126,15 @@ def test_shards_of_the_output_are_taken_over_once_and_what_a_killed_writer_left_
     assert waiting(state) == 2, "what is known is not taken over again"
 
 
+def test_a_shard_with_numbers_beyond_64_bits_is_one_sentence(state: StateDatabase, tmp_path: Path) -> None:
+    write_shard(str(tmp_path / "out"), 0, [sample()], "parquet")
+    sidecar = tmp_path / "out" / FOLDER / "00000.json"
+    sidecar.write_text(json.dumps({**json.loads(sidecar.read_text()), "rows": 10**30}))
+    (note,) = begun(state, [])
+    assert note.startswith(f"{sidecar}: damaged")
+    assert not state.shard_numbers()
+
+
 # ---------------------------------------------------------------- another try
 
 

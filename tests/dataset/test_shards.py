@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import fsspec
 import numpy as np
@@ -185,6 +186,30 @@ def test_a_sidecar_that_is_damaged_is_named(tmp_path: Path, text: str) -> None:
     numbers, said = told(tmp_path)
     assert (numbers, len(said)) == ([], 1)
     assert "00000.json: damaged" in said[0]
+
+
+@pytest.mark.parametrize(
+    "changed", [{"rows": 2**63}, {"bytes": 10**30}, {"number": 10**30}, {"number": 7}, {"counts": {"keyframes": 2**63}}]
+)
+def test_a_sidecar_with_impossible_numbers_is_named(tmp_path: Path, changed: dict[str, Any]) -> None:
+    write_shard(str(tmp_path), 0, [sample()], "parquet")
+    path = tmp_path / FOLDER / "00000.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **changed}))
+    numbers, said = told(tmp_path)
+    assert (numbers, len(said)) == ([], 1)
+    assert "00000.json: damaged" in said[0]
+
+
+@pytest.mark.parametrize("number", ["1000000001", "9" * 18, "9" * 30, "9" * 200])
+def test_a_shard_with_an_impossible_number_in_its_name_is_named(tmp_path: Path, number: str) -> None:
+    info = write_shard(str(tmp_path), 0, [sample()], "parquet")
+    file_of(tmp_path, info).rename(tmp_path / FOLDER / f"{number}.parquet")
+    sidecar = json.loads((tmp_path / FOLDER / "00000.json").read_text())
+    (tmp_path / FOLDER / f"{number}.json").write_text(json.dumps({**sidecar, "number": int(number), "file": f"{number}.parquet"}))
+    (tmp_path / FOLDER / "00000.json").unlink()
+    numbers, said = told(tmp_path)
+    assert (numbers, len(said)) == ([], 1)
+    assert f"{number}.json: damaged" in said[0]
 
 
 @both

@@ -22,7 +22,8 @@ from itertools import groupby, islice
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal, NamedTuple
 
-from pydantic import Field, ValidationError
+from pydantic import AfterValidator, Field, ValidationError
+from pydantic_core import to_json
 
 from vip import store
 from vip.dataset import storage
@@ -35,13 +36,14 @@ from vip.dataset.shard_names import FOLDER, NAME
 from vip.dataset.statistics import KeyframeStatistics
 from vip.dataset.webdataset import TarShard, read_tar
 from vip.errors import StoreError
-from vip.records import Failure, PlainName, Record
-from vip.untrusted import DAMAGE, escaped_json
+from vip.records import Count, Failure, PlainName, Record
+from vip.untrusted import DAMAGE, escaped_json, parse_json
 from vip.wording import counted
 
 Format = Literal["parquet", "webdataset"]
 SUFFIXES: dict[Format, str] = {"parquet": "parquet", "webdataset": "tar"}
 MOST_GENERATIONS = 10_000  # of a shard; the files of all that came before are looked for
+MOST_NUMBER = 10**9  # of a shard that is read; the next ones that are written have 64 bits too
 AGAIN = "Run the command that wrote it again."
 
 
@@ -55,18 +57,24 @@ class UndescribedKeyframe(NamedTuple):
     message: str
 
 
+def _has_no_large_number(counts: KeyframeStatistics | None) -> KeyframeStatistics | None:
+    """Refuse integers beyond 64 bits."""
+    parse_json(to_json(counts))
+    return counts
+
+
 class ShardInfo(Record):
     """The sidecar of a shard."""
 
-    number: Annotated[int, Field(ge=0)]
+    number: Count
     file: PlainName
     """Beside this one."""
     format: Format
-    bytes: Annotated[int, Field(ge=0)]
+    bytes: Count
     sha256: str
-    rows: Annotated[int, Field(ge=0)]
+    rows: Count
     """Keyframes."""
-    counts: KeyframeStatistics | None = None
+    counts: Annotated[KeyframeStatistics | None, AfterValidator(_has_no_large_number)] = None
     """Statistics of its rows, so that a data card need not read them; None where they were not counted."""
     videos: tuple[VideoRow, ...]
     """In the order of their keyframes; of the subtitles only the languages."""
@@ -333,9 +341,12 @@ def read_sidecar(out: str, number: int) -> ShardInfo:
     address = storage.join(out, FOLDER, f"{number:05d}.json")
     text = storage.read_whole(out, FOLDER, f"{number:05d}.json")
     try:
-        return ShardInfo.model_validate_json(text)
+        info = ShardInfo.model_validate_json(text)
     except ValidationError as exc:
         raise _damaged(address, exc.errors()[0]["msg"]) from exc
+    if info.number != number or number > MOST_NUMBER:
+        raise _damaged(address, "it states the number of another shard" if info.number != number else f"a number above {MOST_NUMBER:,}")
+    return info
 
 
 def _damaged(address: str, why: object) -> StoreError:
