@@ -10,7 +10,7 @@ import socket
 import ssl
 import time
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
@@ -188,6 +188,16 @@ def test_without_a_model_another_server_is_asked_for_its_first() -> None:
 def test_a_server_without_a_list_of_models_asks_for_a_name(models: tuple[str, ...] | str) -> None:
     with ApiServer(models=models) as server, pytest.raises(EngineError, match="openai:MODEL"):
         OpenAIEngine(None, base_url=server.base_url)
+
+
+@pytest.mark.parametrize("spell", [str, lambda key: f"tiny-{key}", "\ufe0f".join, lambda key: base64.b64encode(key.encode()).decode()])
+def test_a_key_in_the_list_of_models_names_no_engine(spell: Callable[[str], str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with ApiServer(models=(spell(KEY), "first")) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        with pytest.raises(EngineError, match="lists a key or a password as its first model") as raised:
+            OpenAIEngine(None, base_url=server.base_url)
+    assert spell(KEY) not in "".join(traceback.format_exception(raised.value))
 
 
 def test_the_address_comes_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

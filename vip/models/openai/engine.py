@@ -322,6 +322,8 @@ class OpenAIEngine:
             raise self._model_list_error(exc) from exc
         if not models:
             raise EngineError(f"{self._server.address} lists no model. {_name_model_advice()}")
+        if self._server.holds_secret(models[0]):
+            raise EngineError(f"{self._server.address} lists a key or a password as its first model. {_name_model_advice()}")
         return models[0]
 
 
