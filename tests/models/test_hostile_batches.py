@@ -6,6 +6,8 @@ import asyncio
 import json
 import re
 import time
+import traceback
+from base64 import b64encode
 from collections.abc import Awaitable, Callable, Iterable
 from itertools import count, repeat
 from pathlib import Path
@@ -164,6 +166,28 @@ def test_a_job_that_has_no_name_is_not_asked_about(name: str, key_file: Path) ->
     with HostileServer(job()) as server:
         assert isinstance(work(server, lambda api: api.state(name), key_file), EngineError)
         assert server.requests == []
+
+
+SPELLINGS = [str, lambda key: f"batch_{key}_1", lambda key: b64encode(key.encode()).decode(), lambda key: key.encode().hex()]
+
+
+@pytest.mark.parametrize("spell", SPELLINGS)
+@pytest.mark.parametrize("field", ["id", "input_file_id", "output_file_id", "error_file_id"])
+def test_a_key_is_no_name_of_a_job_or_a_file(field: str, spell: Callable[[str], str], rows: Path, key_file: Path) -> None:
+    name = spell(KEY)
+
+    def check(found: Any) -> None:
+        assert isinstance(found, EngineError)
+        assert "calls a batch or a file by a key or a password. Ask without --batch" in str(found)
+        assert name not in "".join(traceback.format_exception(found))
+
+    with HostileServer(job(**{field: name})) as server:
+        check(work(server, lambda api: api.submit(rows, "tag"), key_file))
+        check(work(server, lambda api: api.state("batch_1"), key_file))
+        check(work(server, lambda api: api.state(name), key_file))
+        server.answer = said({"data": [{**JOB, "id": name, "metadata": {"vip": "tag"}}], "has_more": False})
+        check(work(server, lambda api: api.find("tag"), key_file))
+        assert not [path for path in paths(server) if name in path]
 
 
 # ---------------------------------------------------------------- lists without end

@@ -152,7 +152,7 @@ class OpenAIBatches:
             jobs = list(_job_entries(page))
             for job in jobs:
                 if (job.metadata or {}).get(TAG) == tag:
-                    return job.id
+                    return self._check_id(job.id)
                 if job.created_at is not None and job.created_at < time.time() - OLDEST_S:
                     return None
             if not jobs or page.has_more is False or jobs[-1].id == query.get("after"):
@@ -258,7 +258,7 @@ class OpenAIBatches:
         return translate(kind(message, response=cast(Any, _Response(status)), body=error), self._server)
 
     async def _retrieve(self, job: str) -> _Batch:
-        if not re.fullmatch(SERVER_ID, job):
+        if not re.fullmatch(SERVER_ID, self._check_id(job)):
             raise EngineError(f"{job[:40]!r} is no batch of {self._server.address}.")
         try:
             return await self._request(self._client.get(f"/batches/{job}", cast_to=http_library().Response), _Batch)
@@ -280,11 +280,26 @@ class OpenAIBatches:
         if not isinstance(value, dict):
             raise invalid_reply_error(self._server)
         try:
-            return kind.model_validate(value)
+            record = kind.model_validate(value)
         except ValidationError as exc:
             where = exc.errors(include_url=False)[0]["loc"][0]
             text = f'{self._server.address} answers about a batch with a "{where}" that cannot be used.'
             raise EngineError(f"{text} What was handed in stays noted. {again()} to go on.") from exc
+        for field_name, name in record:
+            if field_name.endswith("id") and name:
+                self._check_id(name)
+        return record
+
+    def _check_id(self, name: str) -> str:
+        """Return the name of a job or a file, which goes into files and messages.
+
+        Raises:
+            EngineError: the server put a secret of the user into it.
+        """
+        if self._server.holds_secret(name):
+            text = f"{self._server.address} calls a batch or a file by a key or a password."
+            raise EngineError(f"{text} Ask without {option('batch')}, or ask another server.")
+        return name
 
     @contextmanager
     def _translate_errors(self) -> Iterator[None]:
