@@ -15,7 +15,8 @@ KEY = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,100}")
 PLAIN_NAME = re.compile(r"[^./\\\x00-\x1f\x7f\ud800-\udfff][^/\\\x00-\x1f\x7f\ud800-\udfff]*")
 MOST_NAME_BYTES = 200
 LOGIN = re.compile(r"(?<=://)(?:[^/?#\s:]*:(?!\d+(?:[/?#\s]|$))\S*@|[^/?#\s]*@)")  # a password may hold a slash; a port is no password
-QUERY = re.compile(r"(://[^?#\s]*)[?#]\S*")
+QUERY = re.compile(r"[?#]")
+WORD = re.compile(r"\S+")
 
 
 def is_plain_name(name: str) -> bool:
@@ -31,7 +32,24 @@ def safe_key(text: str) -> str:
 
 def without_secrets(text: str) -> str:
     """Return an address, or a text with addresses in it, without logins and queries."""
-    return QUERY.sub(r"\1", LOGIN.sub("", text))
+    return WORD.sub(lambda word: _without_query(word[0]), without_logins(text))
+
+
+def without_logins(text: str) -> str:
+    """Return an address, or a text with addresses in it, without logins."""
+    return WORD.sub(lambda word: _without_login(word[0]), text)
+
+
+def _without_login(word: str) -> str:
+    """Look no further than the last `@`: behind it each `://` would be looked through to the end of the word."""
+    end = word.rfind("@") + 1
+    return LOGIN.sub("", word[:end]) + word[end:] if end and "://" in word else word
+
+
+def _without_query(word: str) -> str:
+    start = word.find("://")
+    found = QUERY.search(word, start) if start >= 0 else None
+    return word[: found.start()] if found else word
 
 
 def writable(record: RecordT) -> RecordT:
@@ -51,7 +69,7 @@ def json_value(value: Any, *, secret_queries: bool = False) -> Any:
     """
     if isinstance(value, str):
         text = value.encode("utf-8", "backslashreplace").decode()
-        return without_secrets(text) if secret_queries else LOGIN.sub("", text)
+        return without_secrets(text) if secret_queries else without_logins(text)
     if isinstance(value, dict):
         return {json_value(str(name)): json_value(one, secret_queries=secret_queries) for name, one in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
-from vip.dataset.sanitize import LOGIN
+from vip.dataset.sanitize import without_logins
 from vip.errors import FailureKind, ItemError
 from vip.untrusted import one_line
 from vip.wording import option
@@ -99,7 +99,7 @@ def _next_step(kind: FailureKind) -> str:
 def sentence_of(chain: Sequence[BaseException]) -> str:
     """Return the message of yt-dlp without its prefixes, advice, colours and passwords; at most `LONGEST` characters."""
     said = next((one.orig_msg for one in chain if hasattr(one, "orig_msg")), None) or str(chain[0]) or type(chain[0]).__name__
-    text = LOGIN.sub("", one_line(str(said)[:10_000]))
+    text = without_logins(one_line(str(said)[:10_000]))
     while found := PREFIX.match(text):
         text = text[found.end() :]
     text = ADVICE.sub("", text).strip() or text

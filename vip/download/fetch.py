@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from vip.config import BatchSettings
 from vip.dataset.items import DownloadedVideo, ListItem
-from vip.dataset.sanitize import LOGIN
+from vip.dataset.sanitize import without_logins
 from vip.download.addresses import YOUTUBE_ID
 from vip.download.disk_space import UNKNOWN_BYTES, DiskSpace, NoRoomError
 from vip.download.errors import causes, item_error
@@ -218,4 +218,4 @@ def _info_value(value: object) -> Any:
     if isinstance(value, list | tuple):
         return [text for one in value[:MOST_TAGS] if (text := _text(one))] or None
     text = _text(value)
-    return LOGIN.sub("", text) if text else None
+    return without_logins(text) if text else None
