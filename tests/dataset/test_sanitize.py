@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import time
+
+import pytest
+
 from vip.dataset.sanitize import KEY, MOST_NAME_BYTES, is_plain_name, json_value, safe_key, without_secrets, writable
 from vip.records import Failure
 
