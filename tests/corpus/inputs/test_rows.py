@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -191,6 +192,48 @@ def test_a_folder_and_a_glob_name_the_videos_in_them(tmp_path: Path) -> None:
     assert [Path(found.source).name for found in items(rows("*.srt", folder))] == ["a.srt"]
     assert sorted(Path(found.source).name for found in items(rows("**/*.*", tmp_path))) == names
     assert [Path(found.source).name for found in items(rows("some [[]x[]]/*.mp4", tmp_path))] == ["b.mp4"]
+
+
+@pytest.mark.parametrize("pattern", ["**/" * 20 + "*.mp4", "**/*/" * 8 + "**/*.mp4", "**/a/" * 4 + "*.mp4", "**/*/../" * 8 + "*.mp4"])
+def test_a_glob_takes_no_longer_for_many_stars(pattern: str, tmp_path: Path) -> None:
+    folder = tmp_path.joinpath(*"a" * 30)
+    folder.mkdir(parents=True)
+    (folder / "b.mp4").write_bytes(b"")
+    started = time.monotonic()
+    found = [Path(item.source) for item in items(rows(pattern, tmp_path))]
+    assert found == ([] if ".." in pattern else [folder / "b.mp4"])
+    assert time.monotonic() - started < 5
+
+
+@pytest.mark.parametrize(
+    "pattern",
+    [
+        "*/**",
+        "*/**/**",
+        "*/**/c.mp4",
+        "*/*.mp4",
+        "**/*.mp4",
+        "a/**/*.mp4",
+        "**/b/**/*.mp4",
+        "**/b/*.mp4",
+        "*/b/c.mp4",
+        "**/c.mp4",
+        "?/[b]/*.mp4",
+        "**",
+        "a/**",
+        "*",
+    ],
+)
+def test_a_glob_matches_what_a_glob_of_python_matches(pattern: str, tmp_path: Path) -> None:
+    for name in ("c.mp4", "a/c.mp4", "a/b/c.mp4", "a/b/b/.d.mp4", "a/b.mp4/c.mp4", "far/b/e.mp4"):
+        (tmp_path / "in" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "in" / name).write_bytes(b"")
+    (tmp_path / "in" / "link").symlink_to("a/b")
+    (tmp_path / "in" / "round").symlink_to(".")
+    (tmp_path / "in" / "l.mp4").symlink_to("c.mp4")
+    expected = sorted(str(path) for path in (tmp_path / "in").glob(pattern) if path.is_file() and not pattern.endswith("**"))
+    found = [item for item in rows(pattern, tmp_path / "in") if isinstance(item, ListItem)]
+    assert sorted(item.source for item in found) == expected
 
 
 def test_what_names_no_video_is_told_apart(tmp_path: Path) -> None:

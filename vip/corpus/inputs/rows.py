@@ -18,7 +18,9 @@ import re
 import stat
 import unicodedata
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from fnmatch import fnmatch
 from itertools import chain
 from pathlib import Path
 from urllib.parse import unquote
@@ -180,12 +182,39 @@ def _glob_files(base: Path, pattern: str) -> Iterator[str]:
     parts = Path(pattern).parts
     first = next(place for place, part in enumerate(parts) if is_glob(part))
     suffix = Path(pattern).suffix
-    try:
-        for path in base.joinpath(*parts[:first]).glob(str(Path(*parts[first:]))):
-            if ((suffix and not is_glob(suffix)) or path.suffix.lower() in VIDEO_SUFFIXES) and stat.S_ISREG(_mode(path) or 0):
-                yield os.path.abspath(path)  # noqa: PTH100 - as in _local
-    except (OSError, ValueError):  # a folder was deleted, or a pattern such as a**b
+    for path in _matching(str(base.joinpath(*parts[:first])), parts[first:]):
+        if ((suffix and not is_glob(suffix)) or Path(path).suffix.lower() in VIDEO_SUFFIXES) and stat.S_ISREG(_mode(path) or 0):
+            yield os.path.abspath(path)  # noqa: PTH100 - as in _local_items
+
+
+def _matching(top: str, parts: tuple[str, ...]) -> Iterator[str]:
+    """Yield the paths below a folder that match, each once: no folder is looked at twice for the same rest of the pattern."""
+    if ".." in parts:  # it would lead to each folder on many ways
         return
+    waiting, seen = [(top, 0)], set[tuple[str, int]]()
+    while waiting:
+        path, place = waiting.pop()
+        if place == len(parts):
+            yield path
+        elif (path, place) not in seen:
+            seen.add((path, place))
+            with suppress(OSError):  # it was deleted, may not be read, or is no folder
+                waiting += _matching_next(path, place, parts)
+
+
+def _matching_next(path: str, place: int, parts: tuple[str, ...]) -> Iterator[tuple[str, int]]:
+    """Yield what is to be looked at after a path, and the place of the part that it is to match."""
+    part = parts[place]
+    if not is_glob(part):
+        yield os.path.join(path, part), place + 1  # noqa: PTH118 - as in _mode
+    elif part != "**":
+        with os.scandir(path) as entries:
+            yield from ((entry.path, place + 1) for entry in entries if fnmatch(entry.name, part))
+    else:
+        with os.scandir(path) as entries:
+            yield path, place + 1
+            if parts[place + 1 : place + 2] != ("**",):
+                yield from ((entry.path, place) for entry in entries if entry.is_dir(follow_symlinks=False))
 
 
 def is_glob(text: str) -> bool:
