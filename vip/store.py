@@ -713,15 +713,18 @@ def make_folder(path: Path, *, inside: Path | None = None) -> None:
         raise _unwritable(path, exc) from exc
 
 
-def unlinked(path: Path) -> Path:
+def unlinked(path: Path, *, named_by: str | None = None) -> Path:
     """Return a folder that the user did not name, after a check that it is no link: what is written to it would land elsewhere.
+
+    Args:
+        named_by: the option that names one; None: that of the output.
 
     Raises:
         UsageError: it is one.
     """
     if os.path.islink(path):  # noqa: PTH114 - Path.is_symlink() raises for a name that is too long
         raise UsageError(
-            f"{path} is a link, and vip writes through none that you did not name. Remove it, or name one with {option('out')}."
+            f"{path} is a link, and vip writes through none that you did not name. Remove it, or name one with {named_by or option('out')}."
         )
     return path
 

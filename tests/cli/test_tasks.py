@@ -14,6 +14,7 @@ from tests.cli.terminal import ROOT, SECRET, vip
 from tests.clips import SAMPLE
 from tests.tasks.described import described_folder
 from tests.tasks.nextqa.published import MC_ROWS, write_csv
+from vip.cli.app import run
 
 
 @pytest.fixture
@@ -136,6 +137,30 @@ def test_no_folder_of_an_evaluation_leads_elsewhere(runs: Path, tmp_path_factory
     done = vip(runs, "evaluate", *FOLDERS, "--task", "infilling-2", "--metric", "rouge-l", "-o", "out", "--overwrite")
     assert (done.code, "it is a link, or lies behind one" in done.sentence) == (7, True), done.err
     assert list(elsewhere.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("evaluation", ("evaluate", "val.csv", "--task", "nextqa-mc")),
+        ("hits", ("fiber", "hits", "blanks.jsonl")),
+        ("submission", ("submit", "predictions")),
+        ("features", ("features", "v.mp4", "--model", "torchvision:resnet18", "--every", "1")),
+        ("pretrained", ("pretrain", "--features", "f", "--subtitles", "tv.jsonl")),
+    ],
+)
+def test_a_link_in_the_place_of_a_default_folder_is_refused_and_one_that_is_named_is_used(
+    name: str, arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / name).symlink_to("elsewhere")
+    monkeypatch.chdir(tmp_path)
+    said = f"{name} is a link, and vip writes through none that you did not name. Remove it, or name one with -o."
+    assert run(list(arguments)) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    assert run([*arguments, "-o", name]) != 0  # for want of what it reads
+    assert said not in " ".join(capsys.readouterr().err.split())
 
 
 def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:

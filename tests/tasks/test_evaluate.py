@@ -131,6 +131,13 @@ def test_what_no_task_has_a_use_for_is_refused_before_anything_is_made(runs: lis
     assert not (tmp_path / "out").exists()
 
 
+def test_a_link_in_the_place_of_the_frames_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "frames").symlink_to(tmp_path)
+    for frames in ((), (8,)):
+        with pytest.raises(UsageError, match="frames is a link, and vip writes through none"):
+            module._budgets(Fiber(), SampleSettings(), frames, tmp_path)
+
+
 def test_each_number_of_frames_is_one_evaluation_for_each_way_of_choosing_them(tmp_path: Path) -> None:
     def budgets(settings: SampleSettings, *frames: int) -> list[tuple[int | None, str | None]]:
         return [(one.frames, one.frames_by) for one in module._budgets(Fiber(), settings, frames, tmp_path)]

@@ -193,6 +193,24 @@ def test_vip_chooses_eight_frames_where_nothing_is_said(chosen: list[tuple[str, 
     assert chosen[0][1] != chosen[1][1], "videos of one name in two folders"
 
 
+def test_a_link_in_the_place_of_a_folder_for_frames_is_not_followed(
+    chosen: list[tuple[str, str, dict[str, object]]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "film.mp4").write_bytes(b"")
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "frames").symlink_to("elsewhere")
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(UsageError, match=r"frames is a link, and vip writes through none that you did not name\. Remove it, or name one"):
+        VideoFrames([tmp_path], SampleSettings()).of_video("film")
+    assert chosen == []
+    VideoFrames([tmp_path], SampleSettings(frames_folder=Path("frames"))).of_video("film")
+    ((_, name, _),) = chosen
+    (tmp_path / "elsewhere" / name).symlink_to(tmp_path)
+    with pytest.raises(UsageError, match=rf"frames.{name} is a link"):
+        VideoFrames([tmp_path], SampleSettings(frames_folder=Path("frames"))).of_video("film")
+    assert len(chosen) == 1
+
+
 def test_keyframes_of_a_run_are_those_inside_the_clip_with_both_of_its_ends(tmp_path: Path) -> None:
     make_run(tmp_path / "film", rules=("kept",) * 6)  # one each second
     frames = VideoFrames([tmp_path], SampleSettings())

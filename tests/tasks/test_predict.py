@@ -16,7 +16,7 @@ from tests.tasks.described import described_folder
 from tests.tasks.test_keyframe_task import samples
 from vip.captioning.estimate import Estimate
 from vip.config import CaptionSettings, PredictSettings
-from vip.errors import BackendError, BudgetError, InputError, ReplyError, UsageError
+from vip.errors import BackendError, BudgetError, InputError, ReplyError, StoreError, UsageError
 from vip.llm.client import EngineClient
 from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request, SilentObserver
@@ -297,6 +297,13 @@ def test_answers_come_in_a_batch_and_nothing_is_asked_by_itself(
 
 def test_an_engine_without_batches_is_one_sentence(file: Path, tmp_path: Path) -> None:
     with pytest.raises(BackendError, match="fake takes no batches"):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)
+
+
+def test_a_link_in_the_place_of_the_batches_is_not_followed(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "p.jsonl.batches").symlink_to("elsewhere")
+    with pytest.raises(StoreError, match=r"p\.jsonl\.batches cannot be written: it is a link"):
         predict(file, tmp_path / "p.jsonl", asking=FAKE, in_batches=True, observer=QUIET)
 
 

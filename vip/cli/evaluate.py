@@ -36,14 +36,14 @@ Frames = Annotated[
         "--frames", help="Frames of each video that are shown, by vip and evenly spaced; several numbers give a curve.", metavar="4,8,16"
     ),
 ]
-Out = Annotated[Path, options.option("--out", "-o", help="Folder for all of it.", metavar="DIR", default="evaluation")]
+Out = Annotated[Path | None, options.option("--out", "-o", help="Folder for all of it.", metavar="DIR", default="evaluation")]
 
 
 def evaluate_command(
     context: typer.Context,
     sources: Sources,
     task: TaskNames,
-    out: Out = Path("evaluation"),
+    out: Out = None,
     frames: Frames = None,
     train: Train = None,
     metric: Metrics = None,
@@ -53,6 +53,7 @@ def evaluate_command(
 ) -> None:
     """Make samples, answer them by an engine and the baselines, and score the answers: one folder, one page."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
+    from vip.store import unlinked
     from vip.tasks.evaluate import evaluate
     from vip.tasks.score_output import all_tables
 
@@ -60,7 +61,7 @@ def evaluate_command(
     scores, written = evaluate(
         sources,
         [name.strip() for name in task.split(",") if name.strip()],
-        out,
+        out or unlinked(Path("evaluation")),
         samples=resolve(SampleSettings, {**options.given(context, SampleSettings), "frames": None}, note=console.note),
         predictions=resolve(PredictSettings, options.given(context, PredictSettings), note=console.note),
         asking=resolve(CaptionSettings, {**options.given(context, CaptionSettings), "context": None, "labels": None}, note=console.note),

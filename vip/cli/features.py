@@ -75,11 +75,11 @@ def features_command(
     from vip.tasks.video_features import FeatureRequest, extract_features, summary_line
 
     console = Console(quiet=quiet, as_json=as_json)
+    out = out or (store.unlinked(Path("features")) if every else Path("features.h5"))
     for name in filter(None, (model, motion)):
         registry.check(extractor=name)
     request = FeatureRequest(model=model, motion=motion, clips=clips, frames=frames, maps=maps, device=device, precision=precision)
     found = find_videos(videos, recursive=recursive)
-    out = out or Path("features" if every else "features.h5")
     store.make_folder(out.parent)
     if every is not None:
         _extract_timed(found.videos, out, request, every, overwrite=overwrite, console=console)

@@ -52,7 +52,7 @@ vip fiber hits blanks.jsonl --video-url "https://example.org/{id}.mp4"
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Let people fill the blanks of FIBER, and collect their answers.")
 
 Blanks = Annotated[Path, typer.Argument(help="What vip samples --task fiber wrote, or records in the authors' form.", show_default=False)]
-HitsOut = Annotated[Path, option("--out", "-o", help="Folder to write.", metavar="DIR", default="hits")]
+HitsOut = Annotated[Path | None, option("--out", "-o", help="Folder to write.", metavar="DIR", default="hits")]
 PerHit = Annotated[int, option("--per-hit", help="Blanks a HIT.", metavar="N", default="5")]
 VideoUrl = Annotated[
     str | None,
@@ -120,7 +120,7 @@ Overwrite = Annotated[bool, switch("--overwrite", help="Replace the files that a
 @app.command("hits", epilog=HITS_EXAMPLES)
 def hits_command(
     blanks: Blanks,
-    out: HitsOut = Path("hits"),
+    out: HitsOut = None,
     per_hit: PerHit = 5,
     video_url: VideoUrl = None,
     workers: Workers = None,
@@ -129,11 +129,13 @@ def hits_command(
     quiet: Quiet = False,
 ) -> None:
     """Write HITs for Mechanical Turk: a CSV file, the page that goes with it, and a preview."""
+    from vip.store import unlinked
     from vip.tasks.fiber.hits import YOUTUBE, read_blanks, write_hits
     from vip.tasks.fiber.policy import read_policy, write_qualifications
     from vip.tasks.files import check_new
 
     console = Console(quiet=quiet, as_json=as_json)
+    out = out or unlinked(Path("hits"))
     policy, records = read_policy(workers), read_blanks(blanks)
     first = list(islice(records, 1))  # a file that cannot be read leaves no folder behind
     check_new(out / "hits.csv", overwrite=overwrite)

@@ -15,7 +15,7 @@ vip pretrain --features tv/ --subtitles tv.jsonl --tokenizer roberta/ -o pre/
 vip pretrain --features tv/ --subtitles tv.jsonl -o pre/ --resume
 """
 
-Out = Annotated[Path, options.option("--out", "-o", help="The folder of the training.", metavar="DIR", default="pretrained")]
+Out = Annotated[Path | None, options.option("--out", "-o", help="The folder of the training.", metavar="DIR", default="pretrained")]
 Subtitles = Annotated[Path | None, options.option("--subtitles", help="Subtitles of the videos to train on, as published.", metavar="FILE")]
 Weights = Annotated[
     str | None, options.option("--weights", help="What training begins with: roberta:FILE or hero:FILE, else random.", metavar="WEIGHTS")
@@ -23,7 +23,7 @@ Weights = Annotated[
 
 
 def pretrain_command(
-    out: Out = Path("pretrained"),
+    out: Out = None,
     features: Features = None,
     subtitles: Subtitles = None,
     tokenizer: Tokenizer = None,
@@ -41,9 +41,11 @@ def pretrain_command(
 ) -> None:
     """Pre-train HERO on videos with subtitles: masked words and frames, order of frames, sentences as queries."""
     from vip.baselines.installed import is_first_process
+    from vip.store import unlinked
     from vip.tasks.value.pretrain import PretrainRequest, pretrain
 
     console = Console(quiet=quiet or as_json, as_json=as_json)
+    out = out or unlinked(Path("pretrained"))
     request = PretrainRequest(
         out=out,
         features=features or (),

@@ -38,7 +38,7 @@ Split = Annotated[
         complete=choices("val", "test"),
     ),
 ]
-Out = Annotated[Path, options.option("--out", "-o", help="Folder to write, or NAME.zip.", metavar="PATH", default="submission")]
+Out = Annotated[Path | None, options.option("--out", "-o", help="Folder to write, or NAME.zip.", metavar="PATH", default="submission")]
 Overwrite = Annotated[bool, options.switch("--overwrite", help="Replace files that are there.")]
 
 
@@ -47,19 +47,21 @@ def submit_command(
     suite: Suite = "value",
     annotations: Annotations = None,
     split: Split = None,
-    out: Out = Path("submission"),
+    out: Out = None,
     overwrite: Overwrite = False,
     as_json: AsJson = False,
     quiet: Quiet = False,
 ) -> None:
     """Write predictions as a benchmark's server takes them, and check them: names, forms, every id once."""
     from vip.errors import UsageError, did_you_mean
+    from vip.store import unlinked
     from vip.tasks.value.submit import make_submission, missing_files
     from vip.tasks.value.suite import SUITE
 
     console = Console(quiet=quiet, as_json=as_json)
     if suite != SUITE:
         raise UsageError(f'There is no suite "{suite}" with a server.{did_you_mean(suite, [SUITE])}')
+    out = out or unlinked(Path("submission"))
     written = make_submission(sources, out, annotations=annotations, split=split, overwrite=overwrite)
     missing = missing_files(written)
     if as_json:

@@ -23,7 +23,7 @@ from vip.config import CaptionSettings, FrameChooser, PredictSettings, SampleSet
 from vip.errors import BackendError, UsageError
 from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
-from vip.tasks.frames import make_samples
+from vip.tasks.frames import make_samples, unlinked_frames
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
@@ -59,8 +59,8 @@ def evaluate(
         overwrite: replace samples and predictions of other settings.
 
     Raises:
-        UsageError: no task is named; frames are asked for and no task shows any; the folder holds samples of other settings, or answers of
-            another engine.
+        UsageError: no task is named; frames are asked for and no task shows any; the folder holds samples of other settings, answers of
+            another engine, or a link in the place of its frames.
         InputError, BackendError, EngineError: as of the three steps.
     """
     samples, predictions = samples or SampleSettings(), predictions or PredictSettings()
@@ -98,10 +98,7 @@ def _budgets(task: Task, settings: SampleSettings, frames: Sequence[int], out: P
     if not task.info.over_videos:
         return [settings.model_copy(update={"videos": None, "frames": None, "frames_by": None})]
     if "frames_folder" not in settings.model_fields_set:
-        settings = settings.model_copy(update={"frames_folder": out / "frames"})
-        if frames:
-            store.make_folder(out)
-            store.make_folder(out / "frames", inside=out)
+        settings = settings.model_copy(update={"frames_folder": unlinked_frames(out / "frames")})
     choosers = [settings.frames_by] if settings.frames_by else get_args(FrameChooser)
     pairs = [{"frames": count, "frames_by": by} for count in dict.fromkeys(frames) for by in choosers]
     return [settings.model_copy(update=pair) for pair in pairs] or [settings]

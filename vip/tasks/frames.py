@@ -65,6 +65,7 @@ class VideoFrames:
         Raises:
             InputError: it is in none of the folders, or cannot be read.
             StoreError: its run folder is damaged, or the folder for frames cannot be written.
+            UsageError: there is a link in the place of a folder for frames that the user did not name.
         """
         clip = video, start_s, end_s
         if clip not in self._known:
@@ -79,8 +80,10 @@ class VideoFrames:
             shown = show_frames(load_run(path))
             inside = tuple(picture for picture in shown.pictures if _is_inside(picture.time_s, start_s, end_s))
             return replace(shown, pictures=inside)
-        count, by = settings.frames or DEFAULT_FRAMES, settings.frames_by or "vip"
-        return show_frames(choose_frames(path, count, by, kept_in=settings.frames_folder, start_s=start_s, end_s=end_s))
+        count, by, kept_in = settings.frames or DEFAULT_FRAMES, settings.frames_by or "vip", settings.frames_folder
+        if "frames_folder" not in settings.model_fields_set:
+            kept_in = unlinked_frames(kept_in)
+        return show_frames(choose_frames(path, count, by, kept_in=kept_in, start_s=start_s, end_s=end_s))
 
     def find(self, video: str) -> Path:
         """Return the run folder or the file of a video.
@@ -155,6 +158,7 @@ def choose_frames(
     Raises:
         InputError: the video cannot be read, or that of a run is gone.
         StoreError: a folder is damaged or cannot be written.
+        UsageError: there is a link in the place of the run folder.
     """
     run = load_run(video) if video.is_dir() else None
     manifest = run.manifest if run else None
@@ -201,4 +205,9 @@ def _folder(video: Path, count: int, by: FrameChooser, clip: tuple[float | None,
     """Return the run folder for these frames; videos of one name in two folders have one each."""
     place = blake2b(os.fsencode(video.absolute().parent), digest_size=4).hexdigest()
     times = "" if clip == (None, None) else "-" + "-".join("" if time_s is None else f"{time_s:g}s" for time_s in clip)
-    return kept_in / f"{video.stem}-{place}{times}-{by}-{count}.vip"
+    return unlinked_frames(kept_in / f"{video.stem}-{place}{times}-{by}-{count}.vip")
+
+
+def unlinked_frames(folder: Path) -> Path:
+    """Return a folder for frames that the user did not name; errors as of `store.unlinked`."""
+    return store.unlinked(folder, named_by=f"{option('frames_folder')} of `vip samples`")

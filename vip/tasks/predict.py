@@ -234,7 +234,7 @@ class _PredictionRun:
 
     async def answer_in_batches(self) -> None:
         """Ask in batches, until nothing is left to wait for."""
-        store.make_folder(self.batches)
+        store.make_folder(self.batches, inside=self.out.parent)
         try:
             with store.in_use(self.batches), BatchRounds(self.session.describer, self.batches, self.observer.note) as rounds:
                 await self.answer_all()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.baselines.value.made_value import write_tokenizer
 from vip.baselines.value.tokenizer import TextEncoder
-from vip.errors import InputError
+from vip.errors import InputError, StoreError
 
 pytest.importorskip("transformers")
 
@@ -28,6 +28,15 @@ def test_a_copy_reads_the_same(tmp_path: Path) -> None:
     encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 272)
     encoder.copy_to(tmp_path / "run")
     assert TextEncoder(tmp_path / "run", 272).encode("a red pan") == encoder.encode("a red pan")
+
+
+def test_no_copy_is_written_behind_a_link(tmp_path: Path) -> None:
+    encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 272)
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "run").symlink_to("elsewhere")
+    with pytest.raises(StoreError, match="run cannot be written: it is a link"):
+        encoder.copy_to(tmp_path / "run")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_each_fault_of_the_folder_is_one_sentence(tmp_path: Path) -> None:

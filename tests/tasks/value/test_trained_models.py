@@ -168,6 +168,14 @@ def test_what_an_old_training_left_is_deleted(folder: Path, trained: Trained) ->
     assert (stage / "notes.txt").read_text() == "mine"
 
 
+def test_a_link_in_the_place_of_a_stage_is_refused_before_the_first_is_trained(folder: Path, trained: Trained) -> None:
+    (folder / "run").mkdir()
+    (folder / "run" / "tvc").symlink_to(folder / "f")
+    with pytest.raises(UsageError, match="tvc is a link, and vip writes through none"):
+        train(folder, tasks=["tvqa", "tvc"], overwrite=True)
+    assert trained.calls == []
+
+
 @pytest.mark.parametrize(
     ("weights", "name"),
     [(None, None), ("hero:/models/x.pt", "hero"), ("roberta:x", "roberta"), ("runs/at", "at"), ("at/", "at")],

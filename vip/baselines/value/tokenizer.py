@@ -74,8 +74,8 @@ class TextEncoder:
         return one_line(self._tokenizer.decode(list(ids), skip_special_tokens=True)).strip()
 
     def copy_to(self, folder: Path) -> None:
-        """Write the files of the tokenizer into a run folder."""
-        store.make_folder(folder)
+        """Write the files of the tokenizer into a folder in a run folder."""
+        store.make_folder(folder, inside=folder.parent)
         for name in FILES:
             try:
                 data = read_named(self.folder / name, most_bytes=MOST_BYTES)

@@ -120,6 +120,8 @@ def train_value(request: TrainValueRequest, *, observer: Observer) -> list[Train
     stages = plan_stages(request.regime, [TaskTraits(one.key, one.category, one.domain) for one in datasets])
     if request.weights is not None and request.regime == "at-st" and not request.weights.startswith((HERO, ROBERTA)):
         stages = tuple(stage for stage in stages if stage.after is not None)  # the training of all tasks is there
+    for stage in stages:  # all of them before the first is trained
+        store.unlinked(request.out / stage.name)
     begun = next((stage for stage in stages if is_stage(request.out / stage.name)), None)
     if begun is not None and is_first_process() and not (request.resume or request.overwrite):
         raise UsageError(
