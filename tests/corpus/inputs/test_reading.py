@@ -301,6 +301,56 @@ def test_parquet_without_a_known_column_is_refused(tmp_path: Path) -> None:
     assert keys(read(tmp_path / "a.parquet")) == ["nXSc"]
 
 
+def test_a_column_of_any_kind_costs_the_rows_whose_values_no_python_has(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    twice = pa.StructArray.from_arrays([pa.array([1, 2]), pa.array([1, 2])], names=["a", "a"])
+    odd = {
+        **{kind: pa.array([2**31 - 1, 1], pa.int32()).cast(kind) for kind in (pa.date32(), pa.time32("s"))},
+        **{kind: pa.array([2**62, 1], pa.int64()).cast(kind) for kind in (pa.timestamp("us"), pa.time64("us"), pa.duration("s"))},
+        **{
+            pa.timestamp("us", zone): pa.array([1, 1], pa.int64()).cast(pa.timestamp("us", zone))
+            for zone in ("No/Where", "../../etc", "America")
+        },
+        twice.type: twice,
+    }
+    path = tmp_path / "odd.parquet"
+    for column in odd.values():
+        parquet.write_table(pa.table({"id": ["nXSc", "XE00"], "duration": column}), path)
+        found = read(path)
+        assert len(found) == 2
+        assert all("has a value that cannot be read" in row.message for row in bad(found))
+        parquet.write_table(pa.table({"url": column}), path)
+        assert wheres(read(path)) == ["row 1", "row 2"]
+
+
+def test_a_row_of_parquet_is_no_longer_than_any_other_row(tmp_path: Path) -> None:
+    """A value that is stored once may stand in all of them."""
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    path = tmp_path / "same.parquet"
+    parquet.write_table(pa.table({"id": ["nXSc", "XE00"] * 20, "topic": ["x" * RECORD_BYTES] * 39 + [None]}), path)
+    assert path.stat().st_size < 20_000
+    found = read(path)
+    assert (len(bad(found)), keys(found)) == (39, ["XE00"])
+    assert bad(found)[0].message == f"The row is longer than {RECORD_BYTES} bytes."
+    parquet.write_table(pa.table({"id": ["nXSc"] * 9, "topic": ["x" * (RECORD_BYTES - 100)] * 9}), path)
+    assert keys(read(path)) == ["nXSc"] * 9
+
+
+def test_categories_of_pandas_are_texts(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    names = pa.array(["nXSc", "XE00", "nXSc", None]).dictionary_encode()
+    path = tmp_path / "categories.parquet"
+    parquet.write_table(pa.table({"id": names, "topic": pa.array(["x" * RECORD_BYTES, "a", "b", "c"]).dictionary_encode()}), path)
+    found = read(path)
+    assert (keys(found), [row.topic for row in items(found)], wheres(found)) == (["XE00", "nXSc"], ["a", "b"], ["row 1", "row 4"])
+
+
 # ---------------------------------------------------------------- what the user typed
 
 

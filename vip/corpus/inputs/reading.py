@@ -21,19 +21,21 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 from vip.corpus.inputs.columns import COLUMNS, SOURCES, column_name, items_of_columns
-from vip.corpus.inputs.lines import CutOffError, Lines, RowGap, bounded_lines, decode_line, lines_of, objects_of, records_of
+from vip.corpus.inputs.lines import RECORD_BYTES, CutOffError, Lines, RowGap, bounded_lines, decode_line, lines_of, objects_of, records_of
 from vip.corpus.inputs.lists import GZIP, PARQUET, Given, TypedRow, given_lists, open_list
 from vip.corpus.inputs.rows import ROW_BYTES, YOUTUBE8M_ID, BadRow, bad_row, items_of
 from vip.corpus.inputs.tfrecord import DamagedRecord, read_records, starts_like_tfrecord
 from vip.corpus.inputs.vocabulary import Vocabulary
 from vip.dataset.items import ListItem
+from vip.dataset.parquet_rows import expand, read_batches
 from vip.download.addresses import YOUTUBE_ID
-from vip.errors import BackendError, InputError
+from vip.errors import MOST_PROBLEM_LETTERS, BackendError, InputError
+from vip.untrusted import DAMAGE, one_line
 
 UTF16 = (b"\xff\xfe", b"\xfe\xff")
 DELIMITERS = ",;\t"
 NAME = re.compile(r"[A-Za-z_][\w -]*")  # what may be the name of a column
-ROWS_A_BATCH = 2000  # of Parquet, in memory at once
+ROWS_A_BATCH = 256  # of Parquet, in memory at once; more are no faster
 
 Rows = Iterator[ListItem | BadRow]
 
@@ -191,9 +193,9 @@ def _parquet(stream: io.BufferedReader, context: _Context) -> Rows:
         raise InputError(f"{context.name} is Parquet, which cannot be read from a pipe. Save it to a file first.")
     try:
         file = parquet.ParquetFile(stream)
-    except (pyarrow.ArrowException, OSError) as exc:
-        raise InputError(f"{context.name} is no Parquet file, or damaged: {exc}.") from exc
-    names = {name: column_name(name) for name in file.schema_arrow.names}
+        names = {name: column_name(name) for name in file.schema_arrow.names}
+    except (pyarrow.ArrowException, OSError, *DAMAGE) as exc:
+        raise InputError(f"{context.name} is no Parquet file, or damaged: {one_line(str(exc))[:MOST_PROBLEM_LETTERS]}.") from exc
     if len(names) == 1:
         names = dict.fromkeys(names, SOURCES[0])
     wanted = [name for name in names if names[name] in COLUMNS]
@@ -201,28 +203,39 @@ def _parquet(stream: io.BufferedReader, context: _Context) -> Rows:
         raise _no_column(context, list(names))
     number = 0
     try:
-        for batch in file.iter_batches(ROWS_A_BATCH, columns=wanted):
+        for batch in read_batches(file, wanted, most_rows=ROWS_A_BATCH):
             for row in _rows_of(batch):
                 number += 1
                 where = f"{context.name}, row {number}"
-                if row is None:
-                    yield bad_row("", where, "The row is no UTF-8.")
+                if isinstance(row, str):
+                    yield bad_row("", where, row)
                 else:
                     yield from context.row({names[name]: value for name, value in row.items()}, where)
     except (pyarrow.ArrowException, OSError) as exc:
         yield bad_row("", f"{context.name}, row {number + 1}", f"The list cannot be read from here on: {exc}.")
 
 
-def _rows_of(batch: Any) -> Iterator[dict[str, Any] | None]:
-    """Yield the rows of a batch; None for one with text that is not UTF-8, which Arrow does not check."""
+def _rows_of(batch: Any) -> Iterator[dict[str, Any] | str]:
+    """Yield the rows of a batch; in the place of one that cannot be read the reason, as a sentence."""
     try:
-        yield from batch.to_pylist()
+        whole = expand(batch)
+        rows = whole.to_pylist() if whole.nbytes <= RECORD_BYTES else None
+    except (OSError, *DAMAGE):  # OSError: a time zone that is a folder
+        rows = None
+    yield from map(_row_of, (batch.slice(place, 1) for place in range(batch.num_rows))) if rows is None else rows
+
+
+def _row_of(batch: Any) -> dict[str, Any] | str:
+    try:
+        whole = expand(batch)
+        if whole.nbytes > RECORD_BYTES:
+            return f"The row is longer than {RECORD_BYTES} bytes."
+        row: dict[str, Any] = whole.to_pylist()[0]
     except UnicodeDecodeError:
-        for place in range(batch.num_rows):
-            try:
-                yield batch.slice(place, 1).to_pylist()[0]
-            except UnicodeDecodeError:
-                yield None
+        return "The row is no UTF-8."
+    except (OSError, *DAMAGE) as exc:
+        return f"The row has a value that cannot be read: {one_line(str(exc))[:MOST_PROBLEM_LETTERS].rstrip('.')}."
+    return row
 
 
 def _tfrecord(stream: BinaryIO, context: _Context) -> Rows:
