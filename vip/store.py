@@ -388,7 +388,7 @@ def _unreadable(path: Path, exc: OSError, advice: str | None = None) -> StoreErr
 
 def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None = None) -> RecordT:
     try:
-        return _parse_record(text, kind)
+        return parse_record(text, kind)
     except ValueError as exc:
         version = _schema_version(text)
         if version is not None and version > SCHEMA_VERSION:
@@ -400,8 +400,8 @@ def _parse(text: bytes, kind: type[RecordT], *, where: str, advice: str | None =
         raise StoreError(f"{where}: damaged ({problem}). {advice or _overwrite_advice()}") from exc
 
 
-def _parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
-    """Return the record.
+def parse_record(text: bytes, kind: type[RecordT]) -> RecordT:
+    """Return the record of JSON; names of files in it need not be UTF-8.
 
     Raises:
         ValueError: the text is none.

@@ -5,11 +5,12 @@ from __future__ import annotations
 import os
 from hashlib import sha256
 from pathlib import Path
+from random import Random
 
 import pytest
 
 from vip.errors import InputError, UsageError
-from vip.tasks.files import check_new, draw_samples, file_sha256, read_predictions, read_samples, write_samples
+from vip.tasks.files import chance_of, check_new, draw_samples, file_sha256, read_predictions, read_samples, write_samples
 from vip.tasks.records import Blank, Sample
 
 
@@ -46,6 +47,12 @@ def test_samples_of_a_file_whose_name_is_not_utf8_are_kept_and_drawn(tmp_path: P
     kept = list(read_samples(tmp_path / "s.jsonl"))
     assert kept == samples
     assert len(list(draw_samples(kept, 2, 1))) == 2
+
+
+def test_chance_is_drawn_for_a_name_that_is_not_utf8_and_for_others_as_ever() -> None:
+    assert chance_of("7 a/é").random() == Random("7 a/é").random()
+    drawn = {chance_of(f"7 {name}").random() for name in ("\ud800", "\udcff", "\ufffd")}
+    assert len(drawn) == 3
 
 
 def test_what_is_written_is_counted_and_read_again_and_a_missing_file_is_said(tmp_path: Path) -> None:

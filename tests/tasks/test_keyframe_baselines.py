@@ -75,6 +75,12 @@ def test_another_seed_draws_other_keyframes(tmp_path: Path) -> None:
     assert len(drawn) == 5
 
 
+@pytest.mark.parametrize("name", sorted(BASELINES))
+def test_samples_of_files_whose_names_are_not_utf8_are_answered(name: str) -> None:
+    odd = [sample("0", "a dog", video=video) for video in ("\udcff", "\ud800")]
+    assert [row.sample_id for row in BASELINES[name](lambda: iter(odd), 0)] == [one.id for one in odd]
+
+
 def dense(video: str, words: str, hidden: str = "hidden") -> Sample:
     return sample("0", f"{hidden} of {video}", video=video).model_copy(
         update={"context": (KeyframeDescription(keyframe_id="k", time_s=0.0, dense_caption=words),) * 2}

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from tests.tasks.scoring import answer, description, joined, sample, write
+from vip import store
 from vip.errors import InputError
 from vip.records import Call
 from vip.tasks.files import read_samples
@@ -105,6 +106,20 @@ def test_only_our_own_form_is_taken_for_ours(tmp_path: Path) -> None:
         assert not is_ours(tmp_path / "theirs")
     with pytest.raises(InputError, match="cannot be read"):
         is_ours(tmp_path / "none")
+
+
+def test_ids_that_are_not_utf8_are_joined_and_half_a_character_in_an_answer_is_damage(tmp_path: Path) -> None:
+    odd = [sample(str(number), "a b", video="\udcff") for number in range(2)]
+    samples, path = tmp_path / "s.jsonl", tmp_path / "p.jsonl"
+    store.write_rows(samples, odd)
+    store.write_rows(path, [answer(one, "a") for one in odd])
+    assert is_ours(path)
+    assert [(one.id, given.sample_id) for one, given in join_files(samples, path).pairs] == [(one.id, one.id) for one in odd]
+    store.write_rows(path, [answer(odd[0], "a"), answer(odd[1], "\ud800")])
+    with pytest.raises(InputError, match=r"p\.jsonl, line 2: no prediction \(half a pair of surrogates\)"):
+        join_files(samples, path)
+    path.write_text("[" * 100_000)
+    assert not is_ours(path)
 
 
 def test_pairs_are_read_when_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

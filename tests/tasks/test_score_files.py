@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.tasks.scoring import WordTask, answer, result, sample, score_of, write
+from vip import store
 from vip.errors import InputError, UsageError
 from vip.tasks import score_files as module
 from vip.tasks.pairs import Missing
@@ -81,6 +82,16 @@ def test_results_are_written_and_read_again_with_the_same_bytes(folder: Path) ->
     assert not again.differences
     write_scores(again, folder / "page.html")
     assert "read from result.json" in (folder / "page.html").read_text()
+
+
+def test_what_is_scored_of_files_whose_names_are_not_utf8_is_read_again(tmp_path: Path) -> None:
+    odd = [sample(str(number), "a b c", video="\udcff") for number in range(2)]
+    store.write_rows(tmp_path / "samples.jsonl", odd)
+    store.write_rows(tmp_path / "p.jsonl", [answer(odd[0], "a"), answer(odd[1], status="unparsed")])
+    scores = score_files([tmp_path / "p.jsonl"], ScoreOptions())
+    write_scores(scores, tmp_path / "out")
+    assert score_files([tmp_path / "out"], ScoreOptions()).results == scores.results
+    assert scores.results[0].unscored_ids == ("infilling-1/\N{REPLACEMENT CHARACTER}/1",)
 
 
 def test_json_has_the_fields_that_programs_read(folder: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b, sha256
 from pathlib import Path
+from random import Random
 
 from vip import files, store, user_state
 from vip.errors import InputError, StoreError, UsageError
@@ -41,6 +42,11 @@ def check_is_file(path: Path) -> None:
 def digest_of(name: str, size: int) -> bytes:
     """Return what samples are drawn by: a digest of so many bytes of a name, which need not be UTF-8."""
     return blake2b(name.encode(errors="surrogatepass"), digest_size=size).digest()
+
+
+def chance_of(name: str) -> Random:
+    """Return what is drawn from for a name, which need not be UTF-8; for others it is that of `Random(name)`."""
+    return Random(name.encode(errors="surrogatepass"))
 
 
 def draw_samples(samples: Iterable[Sample], most: int | None, seed: int) -> Iterable[Sample]:

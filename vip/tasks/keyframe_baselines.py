@@ -9,7 +9,6 @@ nearest-text      the targets of the sample of another video whose given keyfram
 from __future__ import annotations
 
 import heapq
-import random
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -22,7 +21,7 @@ import numpy.typing as npt
 
 from vip.errors import InputError
 from vip.records import Famous
-from vip.tasks.files import digest_of
+from vip.tasks.files import chance_of, digest_of
 from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Prediction, Sample
 from vip.tasks.task import Baseline, ReadSamples
 from vip.untrusted import one_line
@@ -80,7 +79,7 @@ def random_keyframe(read: ReadSamples, seed: int) -> Iterator[Prediction]:
     pool = _pool(read, seed)
 
     def answer(sample: Sample) -> tuple[DescriptionText, ...]:
-        draw = random.Random(f"{seed} {sample.id}")
+        draw = chance_of(f"{seed} {sample.id}")
         others = [text for other in _of_other_videos(pool, sample) for text in _given(other)]
         return tuple(draw.choice(others) for _ in range(_ask(sample).count))
 

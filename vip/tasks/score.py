@@ -21,7 +21,7 @@ from vip.protocols import Observer, SilentObserver
 from vip.tasks.pairs import JoinedFile, Pairs
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
 from vip.tasks.task import EncoderMetric, Task, TaskMetric
-from vip.untrusted import shorten
+from vip.untrusted import printable, shorten
 from vip.wording import SaidOnce, counted
 
 BOOTSTRAP_SEED = 0
@@ -103,14 +103,14 @@ def score(
     result = TaskResult(
         task=joined.task,
         task_version=joined.task_version,
-        name=joined.name,
+        name=printable(joined.name),
         engine=_named(joined.engines),
         parameters=joined.parameters,
         budget=frame_budget(joined),
         n=len(pairs),
         left_out=joined.left_out,
         unscored=dict(sorted(unscored.items())),
-        unscored_ids=tuple(key.id for key, status in zip(keys, statuses, strict=True) if status != "ok")[:MOST_IDS],
+        unscored_ids=tuple(printable(key.id) for key, status in zip(keys, statuses, strict=True) if status != "ok")[:MOST_IDS],
         metrics=scores,
         samples_sha256=joined.samples_sha256,
         predictions_sha256=joined.predictions_sha256,
@@ -333,7 +333,7 @@ def _estimate(result: Result, pairs: Pairs, clusters: Sequence[str], metric: Tas
 
 def _no_interval(result: Result, estimate: IntervalEstimate | None) -> str | None:
     if estimate is not None:
-        return estimate.no_interval
+        return estimate.no_interval and printable(estimate.no_interval)
     if result.value is None:
         return "There is no value."
     return "The value is no mean over samples, and drawing so many again would take too long."

@@ -66,6 +66,13 @@ def test_random_answers_depend_on_the_seed_alone(samples: list[Sample]) -> None:
     assert answers(task, "random", samples[::-1], 0) == list(drawn[0])[::-1]
 
 
+@pytest.mark.parametrize("name", ["random", "always:4", "longest", "shortest"])
+def test_a_sample_of_a_file_whose_name_is_not_utf8_is_answered(name: str, samples: list[Sample]) -> None:
+    odd = samples[0].model_copy(update={"id": "\udcff=1"})
+    (row,) = NextqaMultiChoice().baselines[name](lambda: iter([odd]), 0)
+    assert (row.sample_id, row.status) == ("\udcff=1", "ok")
+
+
 def test_popular_shortest_takes_the_most_frequent_right_answer_of_the_type_and_else_the_shortest(
     tmp_path: Path, samples: list[Sample]
 ) -> None:

@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from vip.errors import InputError, UsageError
 from vip.metrics.sentence_bert import DEFAULT_ENCODER, SentenceBert
+from vip.tasks.files import chance_of
 from vip.tasks.nextqa.files import group_of, read_questions
 from vip.tasks.records import Choice, Prediction, Sample
 from vip.tasks.task import Baseline, ReadSamples
@@ -74,7 +75,7 @@ def _choosing(choose: Callable[[Sequence[str], random.Random], int]) -> Baseline
 
     def predict(read: ReadSamples, seed: int) -> Iterator[Prediction]:
         for sample in read():
-            yield Prediction(sample_id=sample.id, value=choose(options_of(sample), random.Random(f"{seed} {sample.id}")))
+            yield Prediction(sample_id=sample.id, value=choose(options_of(sample), chance_of(f"{seed} {sample.id}")))
 
     return predict
 
