@@ -170,3 +170,12 @@ def test_texts_are_scored_a_batch_at_a_time_and_values_keep_their_places() -> No
     texts = [(str(number), "" if number % 3 == 0 else "x") for number in range(1000)]
     assert score_in_batches(texts, score) == [0.0 if number % 3 == 0 else float(number) for number in range(1000)]
     assert sizes == [BATCH, BATCH, 666 - 2 * BATCH]
+
+
+def test_a_digest_is_of_all_files_in_their_order(tmp_path: Path) -> None:
+    paths = [tmp_path / name for name in "abc"]
+    for path in paths:
+        path.write_bytes(path.name.encode())
+    digests = [file_digest(*some) for some in (paths[:1], paths[:2], paths[1:2], paths, [*reversed(paths)])]
+    assert len(set(digests)) == 5
+    assert all(len(digest) == 12 for digest in digests)

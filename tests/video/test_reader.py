@@ -268,3 +268,12 @@ def test_from_the_first_damage_on_frames_come_of_a_decoder_that_leaves_none_out(
     before = [(number, False) for number in range(4 if damaged is None else damaged)] if left_out else []
     assert seen == (before if damaged is None else [*before, *again])
     assert calls == [wanted] * left_out + [None] * (damaged is not None)
+
+
+def test_each_frame_is_turned_as_it_says_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[int] = []
+    monkeypatch.setattr("vip.video.reader.turn_of", lambda frame: asked.append(frame.rotation) or frame.rotation)
+    video: Any = SimpleNamespace(_turns={})
+    frames: Any = [SimpleNamespace(rotation=degrees) for degrees in (0, 90, 90, 0, -90)]
+    assert [Video._turn_of(video, frame) for frame in frames] == [0, 90, 90, 0, -90]
+    assert asked == [0, 90, -90], "side data of a frame keeps it in memory"

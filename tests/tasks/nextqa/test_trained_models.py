@@ -87,6 +87,15 @@ def test_a_model_learns_from_train_and_is_validated_on_val(tmp_path: Path, asked
     assert (call["folder"], call["resume"], call["overwrite"]) == (tmp_path / "out", False, False)
 
 
+def test_annotations_may_be_packed(tmp_path: Path, asked: list[dict[str, Any]]) -> None:
+    for split in ("train", "val"):
+        written = write_csv(tmp_path / f"{split}.csv", MC_ROWS)
+        written.with_name(f"{split}.csv.gz").write_bytes(gzip.compress(written.read_bytes()))
+        written.unlink()
+    train_on_annotations(TrainRequest(task="nextqa-mc", annotations=tmp_path, out=tmp_path / "out", model="hga"), observer=SilentObserver())
+    assert [len(items) for items in (asked[0]["data"].train, asked[0]["data"].val)] == [len(MC_ROWS)] * 2
+
+
 def test_a_training_that_goes_on_takes_no_settings_and_one_that_begins_needs_a_model(tmp_path: Path, asked: list[dict[str, Any]]) -> None:
     for split in ("train", "val"):
         write_csv(tmp_path / f"{split}.csv", MC_ROWS)
