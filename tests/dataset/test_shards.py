@@ -410,6 +410,23 @@ def test_what_a_killed_writer_left_is_cleared_up_by_the_next(tmp_path: Path) -> 
     ]
 
 
+def test_a_shard_whose_rows_repeat_one_value_to_far_more_than_its_file_is_damaged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A value of 200 kB that is stored once stands in 200 rows of one video."""
+    info = write_shard(str(tmp_path), 0, [sample("v0", count=200, size=500)], "parquet")
+    path = tmp_path / FOLDER / info.file
+    table = pq.read_table(path)
+    column = table.schema.get_field_index("dense_caption")
+    texts = table.set_column(column, table.schema.field(column), [["x" * 200_000] * 200])
+    pq.write_table(texts, path, compression="ZSTD")
+    info = info.model_copy(update={"bytes": path.stat().st_size})
+    assert info.bytes < 200_000
+    with pytest.raises(StoreError, match=r"damaged \(rows of more than [12][0-9],[0-9,]+ bytes\)"):
+        list(samples_in(str(tmp_path), info))
+    monkeypatch.setattr(parquet, "MOST_RATIO", 1000)
+    (whole,) = samples_in(str(tmp_path), info)
+    assert len(whole.frames) == 200
+
+
 @pytest.mark.slow
 @both
 def test_memory_does_not_grow_with_the_number_of_clips(format: Format, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: A002

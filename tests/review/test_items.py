@@ -142,6 +142,32 @@ def lead_back(path: Path) -> None:
             archive.addfile(member, BytesIO(b"12345"))
 
 
+def test_a_shard_whose_rows_repeat_one_picture_to_far_more_than_its_file_is_damaged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    info = write_shard(str(tmp_path), 0, [sample("abc", 40, size=500)], "parquet")
+    path = tmp_path / "shards" / info.file
+    table = pq.read_table(path)
+    column = table.schema.get_field_index("picture")
+    picture = {"bytes": b"x" * 100_000, "path": "0001.jpg"}
+    same = table.set_column(column, table.schema.field(column), pa.array([picture] * 40, table.schema.field(column).type))
+    pq.write_table(same, path, compression="ZSTD")
+    monkeypatch.setattr(parquet, "GROUP_BYTES", 1000)
+    monkeypatch.setattr(parquet, "MOST_RATIO", 20)
+    shard = open_shard(str(tmp_path), info)
+    assert len(list(shard.rows())) == 40
+    with pytest.raises(StoreError, match=r"damaged \(rows of more than"):
+        shard.read(0)
+    monkeypatch.setattr(parquet, "MOST_RATIO", 1000)
+    assert shard.read(39) == picture["bytes"]
+    monkeypatch.setattr(parquet, "MOST_RATIO", 0)
+    with pytest.raises(StoreError, match=r"damaged \(rows of more than"):
+        list(shard.rows())
+    with pytest.raises(StoreError, match=r"damaged \(rows of more than"):
+        keyframes_of(str(tmp_path), info)
+
+
 def test_a_shard_that_never_ends_is_damaged(tmp_path: Path) -> None:
     info = write_shard(str(tmp_path), 0, [sample("abc", 1)], "webdataset")
     lead_back(tmp_path / "shards" / info.file)

@@ -7,10 +7,12 @@ All columns are compressed, except for the pictures, which are compressed alread
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import IO, Any
 
+from vip.dataset.parquet_rows import expand, largest_group_bytes, read_batches
 from vip.dataset.rows import VideoSample
 from vip.dataset.schema import COLUMNS, Row, rows_of
 from vip.dataset.storage import library
@@ -18,6 +20,7 @@ from vip.untrusted import parse_json
 
 GROUP_BYTES = 16 * 2**20  # of a row group, which is in memory several times while it is written
 MOST_GROUP_BYTES = 2**30  # that is read; a group of vip has GROUP_BYTES and one more row
+MOST_RATIO = 50  # of the bytes of rows to those of their file, most of which are pictures
 ROWS_A_BATCH = 16  # in memory while a shard is read
 JSON_COLUMNS = [name for name, (kind, _) in COLUMNS.items() if kind == "json"]
 HUGGING_FACE = {"info": {"features": {"picture": {"_type": "Image"}}}}  # the library `datasets` then shows pictures
@@ -66,12 +69,28 @@ def read_parquet(file: IO[bytes]) -> Iterator[Row]:
     Raises:
         ValueError, KeyError: it is damaged, no shard, or unpacks to more than any shard of vip.
     """
+    for row in read_columns(file, list(COLUMNS)):
+        texts = {name: None if row.get(name) is None else parse_json(row[name]) for name in JSON_COLUMNS}
+        yield {**row, **texts}
+
+
+def read_columns(file: IO[bytes], columns: Sequence[str], *, groups: Sequence[int] | None = None) -> Iterator[Row]:
+    """Yield these columns of the rows of a shard, as they are stored.
+
+    Args:
+        groups: the row groups to read; None means all.
+
+    Raises:
+        ValueError: it is damaged, no shard, or unpacks to more than any shard of vip.
+    """
     with open_parquet(file) as shard:
-        rows = ROWS_A_BATCH if _largest_group_bytes(shard.metadata) <= 4 * GROUP_BYTES else 1
-        for batch in shard.iter_batches(rows, columns=list(COLUMNS), use_threads=False):
-            for row in batch.to_pylist():
-                texts = {name: None if row.get(name) is None else parse_json(row[name]) for name in JSON_COLUMNS}
-                yield {**row, **texts}
+        most_bytes = left_bytes = GROUP_BYTES + MOST_RATIO * file.seek(0, os.SEEK_END)
+        for batch in read_batches(shard, columns, most_rows=ROWS_A_BATCH, groups=groups):
+            rows = expand(batch)
+            left_bytes -= rows.nbytes
+            if left_bytes < 0:
+                raise ValueError(f"rows of more than {most_bytes:,} bytes")
+            yield from rows.to_pylist()
 
 
 @contextmanager
@@ -82,17 +101,9 @@ def open_parquet(file: IO[bytes]) -> Iterator[Any]:
         ValueError: a group of its rows states to have more than MOST_GROUP_BYTES once it is unpacked.
     """
     with library("pyarrow.parquet").ParquetFile(file, pre_buffer=False) as shard:
-        if (largest := _largest_group_bytes(shard.metadata)) > MOST_GROUP_BYTES:
+        if (largest := largest_group_bytes(shard.metadata)) > MOST_GROUP_BYTES:
             raise ValueError(f"a row group of {largest:,} bytes")
         yield shard
-
-
-def _largest_group_bytes(metadata: Any) -> int:
-    """Return the bytes that the largest row group states to have once it is unpacked.
-
-    The columns are not asked: for one whose statistics are damaged pyarrow 26 aborts the process.
-    """
-    return max((metadata.row_group(number).total_byte_size for number in range(metadata.num_row_groups)), default=0)
 
 
 def schema() -> Any:

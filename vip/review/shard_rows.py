@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any, Protocol
 
 from vip.dataset import storage
-from vip.dataset.parquet import JSON_COLUMNS, ROWS_A_BATCH, open_parquet
+from vip.dataset.parquet import JSON_COLUMNS, open_parquet, read_columns
 from vip.dataset.parts import regular_members
 from vip.dataset.shard_names import FOLDER
 from vip.dataset.shards import AGAIN, ShardInfo
@@ -57,14 +57,14 @@ class ParquetPictures:
     def rows(self) -> Iterator[tuple[int, dict[str, Any]]]:
         place = 0
         try:
-            with storage.reading(self._address, FOLDER, self._file) as file, open_parquet(file) as shard:
-                groups = [shard.metadata.row_group(number).num_rows for number in range(shard.metadata.num_row_groups)]
+            with storage.reading(self._address, FOLDER, self._file) as file:
+                with open_parquet(file) as shard:
+                    groups = [shard.metadata.row_group(number).num_rows for number in range(shard.metadata.num_row_groups)]
                 self._starts = [sum(groups[:number]) for number in range(len(groups))]
-                for batch in shard.iter_batches(ROWS_A_BATCH, columns=list(COLUMNS), use_threads=False):
-                    for row in batch.to_pylist():
-                        texts = {name: parse_json(row[name]) for name in JSON_COLUMNS if row.get(name) is not None}
-                        yield place, {**row, **texts}
-                        place += 1
+                for row in read_columns(file, COLUMNS):
+                    texts = {name: parse_json(row[name]) for name in JSON_COLUMNS if row.get(name) is not None}
+                    yield place, {**row, **texts}
+                    place += 1
         except DAMAGE as exc:
             raise self._damaged(exc) from exc
 
@@ -72,9 +72,9 @@ class ParquetPictures:
         group = max(number for number, start in enumerate(self._starts) if start <= place)
         if self._group[0] != group:
             try:
-                with storage.reading(self._address, FOLDER, self._file) as file, open_parquet(file) as shard:
-                    pictures = shard.read_row_group(group, columns=["picture"], use_threads=False).column("picture").to_pylist()
-                self._group = (group, [bytes(one["bytes"]) for one in pictures])
+                with storage.reading(self._address, FOLDER, self._file) as file:
+                    pictures = [bytes(row["picture"]["bytes"]) for row in read_columns(file, ["picture"], groups=[group])]
+                self._group = (group, pictures)
             except DAMAGE as exc:
                 raise self._damaged(exc) from exc
         return self._group[1][place - self._starts[group]]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from vip.dataset import storage
-from vip.dataset.parquet import open_parquet
+from vip.dataset.parquet import read_columns
 from vip.dataset.parts import regular_members
 from vip.dataset.sanitize import without_secrets
 from vip.dataset.schema import Row
@@ -21,7 +21,6 @@ from vip.dataset.statistics import COUNTED_COLUMNS, KeyframeStatistics, VideoSta
 from vip.errors import StoreError
 from vip.untrusted import DAMAGE, parse_json
 
-ROWS_READ = 512  # at once; their pictures stay where they are
 MOST_PROBLEMS = 10
 
 
@@ -89,11 +88,9 @@ def keyframes_of(out: str, info: ShardInfo) -> KeyframeStatistics:
 
 
 def _in_parquet(file: IO[bytes]) -> Iterator[Row]:
-    with open_parquet(file) as shard:
-        for batch in shard.iter_batches(ROWS_READ, columns=COUNTED_COLUMNS, use_threads=False):
-            for row in batch.to_pylist():
-                checks = row["verification"]
-                yield {**row, "provenance": parse_json(row["provenance"]), "verification": None if checks is None else parse_json(checks)}
+    for row in read_columns(file, COUNTED_COLUMNS):
+        checks = row["verification"]
+        yield {**row, "provenance": parse_json(row["provenance"]), "verification": None if checks is None else parse_json(checks)}
 
 
 def _in_tar(file: IO[bytes]) -> Iterator[Row]:
