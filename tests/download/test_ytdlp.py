@@ -220,10 +220,10 @@ class Answer:
     """An answer of a server; `status` where it refuses."""
 
     def __init__(self, data: bytes = b"page") -> None:
-        self.data, self.closed = data, 0
+        self.data, self.closed = BytesIO(data), 0
 
     def read(self, amount: int | None = None) -> bytes:
-        return self.data[:amount]
+        return self.data.read(amount)
 
     def close(self) -> None:
         self.closed += 1
@@ -247,8 +247,8 @@ def answers(monkeypatch: pytest.MonkeyPatch, *given: Answer | Exception) -> None
     monkeypatch.setattr(YoutubeDL, "urlopen", urlopen)
 
 
-def refusal(status: int) -> HTTPError:
-    return HTTPError(Response(BytesIO(b"no"), "https://h/a", {}, status=status))
+def refusal(status: int, page: bytes = b"no") -> HTTPError:
+    return HTTPError(Response(BytesIO(page), "https://h/a", {}, status=status))
 
 
 @pytest.mark.parametrize("name", ["video.mp4", "../../video.mp4", "/etc/video.mp4", "a/b/video.mp4"])
@@ -270,6 +270,14 @@ def test_a_page_is_read_up_to_a_length(
     else:
         with pytest.raises(TransportError, match="the page has more than"):
             page.read(amount)
+
+
+def test_the_page_of_a_refusal_is_read_up_to_a_length_too(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
+    answers(monkeypatch, refusal(404, b"x" * 11))
+    with pytest.raises(HTTPError) as caught:
+        made._yt.urlopen("https://h/a")
+    with pytest.raises(TransportError, match="the page has more than"):
+        caught.value.response.read()
 
 
 def test_a_downloader_that_is_closed_closes_yt_dlp_behind_its_answers(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -13,7 +13,7 @@ import re
 import socket
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
@@ -105,6 +105,11 @@ def guard_network(public_only: bool, proxies: Iterable[str]) -> Iterator[Network
             yield guard
     finally:
         _active = None
+
+
+def waiting() -> AbstractContextManager[None]:
+    """Return a context for the time in which a server is waited for; see `ConnectionWatch`."""
+    return _active.watch.waiting() if _active else nullcontext()
 
 
 def _audit(event: str, arguments: tuple[Any, ...]) -> None:

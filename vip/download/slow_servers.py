@@ -1,8 +1,8 @@
-"""Servers that keep a connection open with a byte now and then, for which no time limit of a library ever comes.
+"""Servers that keep a connection open and send little or nothing of what was asked for, for which no time limit of a library ever comes.
 
-Linux counts what a connection received. One that was asked for nothing new and gave some bytes, but fewer than 2,000, in 20 s and again
-in the next 20 s is broken off. One that is silent is left alone: it may wait for the next request, and else the limit of the library comes.
-Connections of libraries in C, such as curl_cffi, are not seen.
+Only what was asked for counts: a server can go on for days with `100 Continue`, headers, sizes of chunks and trailers. So a server has a
+minute for the head of an answer, and again for each `PIECE_BYTES` of a body. Then all connections of this process are broken off. This is
+done on Linux alone, and connections of libraries in C, such as curl_cffi, are not seen.
 """
 
 from __future__ import annotations
@@ -10,39 +10,35 @@ from __future__ import annotations
 import errno
 import os
 import socket
-import struct
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from threading import Event, Thread
-from typing import Any
+from typing import Any, ClassVar
 
 from vip.errors import ItemError
 from vip.video.http import LEAST_BYTES, TIMEOUT_S
 
-LOOKS = 20  # within the time; they are counted, because a clock goes on while the process is stopped
-SLOW_TIMES = 2  # a small answer that comes late is not one that goes on
-TCP_INFO_BYTES = 136
+PERIODS = 3  # of TIMEOUT_S: redirects, and a host with several addresses, take some
+PIECE_BYTES = PERIODS * LEAST_BYTES
+LOOKS = 20  # in each; they are counted, because a clock goes on while the process is stopped
 
 
-@dataclass(slots=True)
-class _Connection:
-    """A connection, and what it had sent and received when it was last asked for something, or the last 20 s were over."""
-
-    inode: int
-    name: str
-    sent: int = 0
-    received: int = 0
+@dataclass(eq=False, slots=True)
+class _Wait:
     looks: int = 0
-    slow_times: int = 0
 
 
 class ConnectionWatch:
-    """A watch over the connections that are added, in a thread of its own, as long as the `with` lasts."""
+    """A watch over the servers that are waited for, in a thread of its own, as long as the `with` lasts."""
+
+    _connections: ClassVar[dict[int, int]] = {}  # number -> inode; of all watches, as connections are kept for the next download
 
     def __init__(self) -> None:
         self.slow: ItemError | None = None
-        """Why a connection was broken off."""
-        self._connections: dict[int, _Connection] = {}
+        """Why all connections were broken off."""
+        self._waits: list[_Wait] = []
         self._over = Event()
         self._thread = Thread(target=self._watch, name="vip-slow-servers", daemon=True)
 
@@ -57,32 +53,38 @@ class ConnectionWatch:
             self._thread.join()
 
     def add(self, connection: Any, address: Any) -> None:
-        """Watch a socket that is about to be connected to an address (host, port, …)."""
+        """Note a socket that is about to be connected to an address (host, port, …)."""
         if isinstance(address, tuple) and (number := connection.fileno()) >= 0:
-            self._connections[number] = _Connection(os.fstat(number).st_ino, f"{address[0]}:{address[1]}")
+            self._connections[number] = os.fstat(number).st_ino
+
+    @contextmanager
+    def waiting(self) -> Iterator[None]:
+        """Mark the time in which a server is waited for, in this thread.
+
+        Raises:
+            TimeoutError: it was broken off.
+        """
+        self._waits.append(wait := _Wait())
+        try:
+            yield
+        finally:
+            self._waits.remove(wait)
+        if self.slow:  # what there is reads like a whole answer, if its length was not stated
+            raise TimeoutError(str(self.slow))
 
     def _watch(self) -> None:
         while not self._over.wait(TIMEOUT_S / LOOKS):
-            for number, connection in list(self._connections.items()):
-                try:
-                    with _twin(number, connection.inode) as twin:
-                        if self._is_slow(twin, connection):
-                            why = f"The server at {connection.name} sends fewer than {LEAST_BYTES:,} bytes in {TIMEOUT_S:g} s."
-                            self.slow = ItemError(f"{why} Try again later.", "network")
-                            twin.shutdown(socket.SHUT_RDWR)
-                except OSError:  # it is closed, or not of TCP
-                    self._connections.pop(number, None)
+            for wait in list(self._waits):
+                wait.looks += 1
+                if wait.looks > PERIODS * LOOKS:
+                    self._break_off()
 
-    def _is_slow(self, twin: socket.socket, connection: _Connection) -> bool:
-        sent, received = _counts(twin)
-        if sent > connection.sent:
-            connection.sent, connection.received, connection.looks, connection.slow_times = sent, received, 0, 0
-        connection.looks += 1
-        if connection.looks > LOOKS:
-            is_slow = 0 < received - connection.received < LEAST_BYTES
-            connection.received, connection.looks = received, 1
-            connection.slow_times = connection.slow_times + 1 if is_slow else 0
-        return connection.slow_times == SLOW_TIMES
+    def _break_off(self) -> None:
+        limit = f"within {PERIODS * TIMEOUT_S:g} s, or sends fewer than {PIECE_BYTES:,} bytes in them"
+        self.slow = ItemError(f"The server does not answer {limit}. Try again later.", "network")
+        for number, inode in list(self._connections.items()):
+            with suppress(OSError), _twin(number, inode) as twin:  # it may be closed
+                twin.shutdown(socket.SHUT_RDWR)
 
 
 def _twin(number: int, inode: int) -> socket.socket:
@@ -99,10 +101,3 @@ def _twin(number: int, inode: int) -> socket.socket:
     except OSError:
         os.close(copy)
         raise
-
-
-def _counts(connection: socket.socket) -> tuple[int, int]:
-    """Return how many bytes a connection of TCP sent and received."""
-    info = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, TCP_INFO_BYTES)
-    sent, received = struct.unpack_from("=QQ", info, 120)  # tcpi_bytes_acked, tcpi_bytes_received
-    return sent, received

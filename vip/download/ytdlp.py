@@ -14,7 +14,9 @@ from typing import Any
 
 from vip.config import BatchSettings
 from vip.download.disk_space import STEP_BYTES, DiskSpace, NoRoomError
+from vip.download.network_guard import waiting
 from vip.download.options import NOT_INSTALLED, parameters
+from vip.download.slow_servers import PIECE_BYTES
 from vip.errors import BackendError, ItemError
 from vip.timecode import timecode
 from vip.wording import option
@@ -196,8 +198,14 @@ def _confined_class() -> Any:
     except ImportError as exc:
         raise BackendError(NOT_INSTALLED) from exc
 
-    def read_bounded(read: Callable[[int | None], bytes], amount: int | None = None) -> bytes:
-        data = read(PAGE_BYTES + 1 if amount is None else amount)
+    def read_bounded(read: Callable[[int], bytes], amount: int | None = None) -> bytes:
+        """Return at most so many bytes, a page if none are named; the server has a time limit for each piece."""
+        left, pieces = PAGE_BYTES + 1 if amount is None else amount, list[bytes]()
+        while left > 0:
+            with waiting():
+                pieces.append(read(min(left, PIECE_BYTES)))
+            left = left - len(pieces[-1]) if pieces[-1] else 0
+        data = b"".join(pieces)
         if amount is None and len(data) > PAGE_BYTES:
             raise TransportError(f"the page has more than {PAGE_BYTES >> 20} MB")
         return data
@@ -219,8 +227,10 @@ def _confined_class() -> Any:
 
         def urlopen(self, req: Any) -> Any:
             try:
-                answer = super().urlopen(req)
+                with waiting():
+                    answer = super().urlopen(req)
             except HTTPError as exc:
+                exc.response.read = functools.partial(read_bounded, exc.response.read)
                 self._answers.append(exc)
                 raise
             answer.read = functools.partial(read_bounded, answer.read)
