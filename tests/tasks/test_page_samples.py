@@ -269,6 +269,15 @@ def test_of_a_run_that_the_user_names_the_keyframe_with_this_name_is_shown(tmp_p
     assert PagePictures([tmp_path / "none", folder]).of_piece(sample, piece_of(folder, 1), None) == shrunk(folder, 1)
 
 
+def test_no_picture_of_a_run_behind_a_link_in_a_folder_is_shown(tmp_path: Path) -> None:
+    private = described_folder(tmp_path / "private" / "park", 2)
+    (tmp_path / "runs").mkdir()
+    (tmp_path / "runs" / "park").symlink_to(private)
+    sample = asking(FREE, video="park")
+    assert PagePictures([tmp_path / "runs"]).of_piece(sample, piece_of(private, 1), None) is None
+    assert PagePictures([tmp_path / "runs" / "park"]).of_piece(sample, piece_of(private, 1), None) == shrunk(private, 1)
+
+
 def test_where_the_named_picture_may_not_be_opened_that_of_the_users_run_is_shown(tmp_path: Path) -> None:
     folder = described_folder(tmp_path / "park", 2)
     samples, sample = tmp_path / "samples.jsonl", asking(FREE, video="park")

@@ -177,6 +177,27 @@ def test_a_linked_folder_is_not_looked_into(folder: Path, tmp_path: Path) -> Non
     assert find_files(given) == [given / "inner" / "bad.jsonl"]
 
 
+@pytest.mark.parametrize("name", ["good.jsonl", "samples.jsonl", "a/good.jsonl", "x.result.json", "a/x.result.json"])
+def test_a_link_in_a_folder_is_not_followed_and_one_that_is_named_is(name: str, folder: Path, tmp_path: Path) -> None:
+    store.write_json(folder / "x.result.json", result("infilling-1", "x"))
+    given = tmp_path / "given"
+    (given / "a").mkdir(parents=True)
+    link = given / name
+    link.symlink_to(folder / link.name)
+    with pytest.raises(InputError, match=rf"{link.name} is a link, and vip follows none inside a folder\. Copy the file there, or"):
+        score_files([given], ScoreOptions())
+    if link.name != "samples.jsonl":
+        assert len(score_files([link], ScoreOptions(samples=folder / "samples.jsonl")).results) == 1
+
+
+def test_samples_beside_the_predictions_are_no_link_unless_they_are_named(folder: Path) -> None:
+    samples = (folder / "samples.jsonl").rename(folder / "mine.jsonl")
+    (folder / "samples.jsonl").symlink_to(samples)
+    with pytest.raises(InputError, match=r"samples\.jsonl is a link"):
+        score_files([folder / "good.jsonl"], ScoreOptions())
+    assert score_files([folder / "good.jsonl"], ScoreOptions(samples=folder / "samples.jsonl")).results[0].n == 8
+
+
 def test_each_file_has_its_own_settings_and_they_replace_what_it_says_itself(folder: Path) -> None:
     write_scores(score_files([folder / "bad.jsonl"], ScoreOptions(settings=({"clips": "8", "by": "hand"},))), folder / "out")
     old = folder / "out" / "result.json"

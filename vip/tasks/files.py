@@ -39,6 +39,17 @@ def check_is_file(path: Path) -> None:
         raise UsageError(f"{path} is a folder. Name a file in it with {option('out')}.")
 
 
+def unlinked_file(path: Path) -> Path:
+    """Return a file that the user did not name, after a check that it is no link, which leads elsewhere.
+
+    Raises:
+        InputError: it is one.
+    """
+    if path.is_symlink():
+        raise InputError(f"{path} is a link, and vip follows none inside a folder. Copy the file there, or name it.")
+    return path
+
+
 def digest_of(name: str, size: int) -> bytes:
     """Return what samples are drawn by: a digest of so many bytes of a name, which need not be UTF-8."""
     return blake2b(name.encode(errors="surrogatepass"), digest_size=size).digest()

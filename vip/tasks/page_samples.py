@@ -180,7 +180,8 @@ class PagePictures:
         if self._by_video is None:
             self._by_video = {}
             for folder in self.runs:
-                places = [folder, *sorted(one for one in folder.iterdir() if one.is_dir())] if folder.is_dir() else []
+                inside = folder.iterdir() if folder.is_dir() else ()
+                places = [folder, *sorted(one for one in inside if one.is_dir() and not one.is_symlink())]
                 for run in filter(None, (self._open(str(place)) for place in places)):
                     self._by_video.setdefault(_video_of(run), run)
         return self._by_video.get(video)

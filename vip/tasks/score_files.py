@@ -15,7 +15,7 @@ from vip.config import SampleSettings
 from vip.errors import InputError, UsageError
 from vip.protocols import Observer, SilentObserver
 from vip.tasks.comparison import Difference, compare_sets
-from vip.tasks.files import file_sha256, read_predictions
+from vip.tasks.files import file_sha256, read_predictions, unlinked_file
 from vip.tasks.judge import JudgeMetric
 from vip.tasks.nextqa.suite import SUITE as NEXTQA
 from vip.tasks.nextqa.suite import nextqa_files
@@ -162,16 +162,16 @@ def find_files(path: Path) -> list[Path]:
     """Return a file as it is; of a folder its files of predictions, else its results.
 
     Raises:
-        InputError: there is none.
+        InputError: there is none, or a link.
     """
     if not store.is_folder(path):
         if not store.exists(path):
             raise InputError(f"{path} does not exist. Give a file of predictions, a result.json, or a folder with them.")
         return [path]
     folders = [path, *sorted(one for one in path.iterdir() if one.is_dir() and not one.is_symlink())]
-    if found := [one for folder in folders for one in sorted(folder.glob("*.jsonl")) if is_ours(one)]:
+    if found := [one for folder in folders for one in sorted(folder.glob("*.jsonl")) if is_ours(unlinked_file(one))]:
         return found
-    if found := [one for folder in folders for one in sorted(folder.glob(f"*{RESULT}"))]:
+    if found := [unlinked_file(one) for folder in folders for one in sorted(folder.glob(f"*{RESULT}"))]:
         return found
     raise InputError(f"{path} holds no predictions and no {RESULT}. Run `vip predict` first, or give the file itself.")
 
@@ -213,7 +213,7 @@ def _join(path: Path, options: ScoreOptions) -> tuple[Task, JoinedFile]:
             f"{path} is no JSONL file of `vip predict`. For a published file name its task and its annotations:"
             f" {option('task', 'NAME')} {option('annotations', 'FILE')}."
         )
-    samples = options.samples or path.parent / SAMPLES
+    samples = options.samples or unlinked_file(path.parent / SAMPLES)
     if not store.exists(samples):
         raise InputError(
             f"There is no {samples}, which {path.name} would be scored against. Name the samples with {option('samples', 'FILE')}."

@@ -61,6 +61,9 @@ def test_all_questions_of_a_task_are_given_in_their_order_and_folders_are_looked
         ("m.jsonl", "nextqa-oe", ["oe.csv"]),
         ("z.json", "nextqa-mc", ["b.csv", "a.csv"]),
     ]
+    (folder / "linked.json").symlink_to("z.json")
+    with pytest.raises(InputError, match=r"linked\.json is a link, and vip follows none inside a folder"):
+        nextqa_files([folder], mc)
     empty = tmp_path / "empty"
     empty.mkdir()
     with pytest.raises(InputError, match="holds no result of NExT-QA"):

@@ -253,6 +253,23 @@ def test_samples_of_a_folder_may_have_one_file(tmp_path: Path, annotations: Path
         make_submission([folder / "p.jsonl"], tmp_path / "t")
 
 
+@pytest.mark.parametrize("name", ["p.jsonl", "samples.jsonl", "p.samples.jsonl"])
+def test_no_link_is_followed_in_a_folder_of_predictions(name: str, tmp_path: Path, annotations: Path) -> None:
+    _, samples = read("yc2c", annotations / "yc2c" / "yc2c_val_release.jsonl")
+    folder = tmp_path / "run"
+    folder.mkdir()
+    write_samples(folder / "samples.jsonl", samples)
+    store.write_rows(folder / "p.jsonl", [Prediction(sample_id="5", value="stir")])
+    (folder / name).unlink(missing_ok=True)
+    write_samples(tmp_path / "elsewhere.jsonl", samples)
+    (folder / name).symlink_to(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(InputError, match=rf"{name} is a link, and vip follows none inside a folder"):
+        make_submission([folder], tmp_path / "s")
+    if name != "p.jsonl":
+        with pytest.raises(InputError, match=rf"{name} is a link"):
+            make_submission([folder / "p.jsonl"], tmp_path / "s")
+
+
 def test_a_submission_is_replaced_where_that_is_asked_for(tmp_path: Path, annotations: Path) -> None:
     own = own_files(tmp_path / "p", annotations)
     out = tmp_path / "s"

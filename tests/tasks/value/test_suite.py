@@ -128,6 +128,17 @@ def test_a_submission_is_found_by_the_names_of_the_server(tmp_path: Path) -> Non
     assert find_submission(folder, tvr, "val") == right
     assert find_submission(folder, tvr, "test_public") is None
     assert find_submission(folder, BY_KEY["yc2c"], "val") is None
+    (tmp_path / "named").symlink_to(folder)
+    assert find_submission(tmp_path / "named", tvr, "val") == tmp_path / "named" / "tvr" / "tvr_val_predictions.json"
+    (folder / "tvr").rename(tmp_path / "moved").joinpath(right.name).rename(tmp_path / right.name)
+    (folder / "tvr").symlink_to(tmp_path / "moved")
+    (folder / "tvr" / right.name).symlink_to(tmp_path / right.name)
+    with pytest.raises(InputError, match="tvr is a link, and vip follows none inside a folder"):
+        find_submission(folder, tvr, "val")
+    (folder / "tvr").unlink()
+    (tmp_path / "moved").rename(folder / "tvr")
+    with pytest.raises(InputError, match=r"tvr_val_predictions\.json is a link, and vip follows none inside a folder"):
+        find_submission(folder, tvr, "val")
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="holds no folder of a task"):
         find_submission(tmp_path / "empty", tvr, "val")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from vip.errors import InputError
-from vip.tasks.files import read_predictions
+from vip.tasks.files import read_predictions, unlinked_file
 from vip.tasks.nextqa.files import OPTIONS, Kind, is_choices, open_published
 from vip.tasks.pairs import is_ours
 from vip.wording import option
@@ -57,7 +57,8 @@ def _files_in(path: Path) -> Iterator[Path]:
     if not path.is_dir():
         yield path
         return
-    inside = [one for one in sorted(path.iterdir()) if one.suffix == ".json" or (one.suffix == ".jsonl" and is_ours(one))]
+    found = [unlinked_file(one) for one in sorted(path.iterdir()) if one.suffix in {".json", ".jsonl"}]
+    inside = [one for one in found if one.suffix == ".json" or is_ours(one)]
     if not inside:
         raise InputError(f"{path} holds no result of NExT-QA: no .json and no predictions of vip. Name the files.")
     yield from inside

@@ -16,7 +16,7 @@ from zipfile import ZIP_DEFLATED, ZipFile
 
 from vip import store
 from vip.errors import InputError, UsageError
-from vip.tasks.files import read_predictions, read_samples
+from vip.tasks.files import read_predictions, read_samples, unlinked_file
 from vip.tasks.pairs import is_ours
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.value.annotations import read_samples as read_annotations
@@ -164,7 +164,7 @@ def _find_sources(sources: Sequence[Path], annotations: Path | None, split: str 
 def _own_files(folder: Path) -> list[Path]:
     """Return the files of `vip predict` in a folder and the folders in it."""
     folders = [folder, *sorted(one for one in folder.iterdir() if one.is_dir() and not one.is_symlink())]
-    return [path for one in folders for path in sorted(one.glob("*.jsonl")) if is_ours(path)]
+    return [path for one in folders for path in sorted(one.glob("*.jsonl")) if is_ours(unlinked_file(path))]
 
 
 def _own_source(path: Path, annotations: Path | None, split: str | None) -> _Source:
@@ -172,7 +172,7 @@ def _own_source(path: Path, annotations: Path | None, split: str | None) -> _Sou
     samples_path = next((one for one in beside if one.is_file()), None)
     if samples_path is None:
         raise InputError(f"There is no {beside[0].name} beside {path}, which says what was predicted. Put the samples there.")
-    samples = list(read_samples(samples_path))
+    samples = list(read_samples(unlinked_file(samples_path)))
     task = samples[0].task if samples else ""
     dataset = BY_KEY.get(task.removeprefix(PREFIX).replace("-", "_"))
     if dataset is None or not task.startswith(PREFIX):

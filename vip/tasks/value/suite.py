@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from vip.errors import InputError
+from vip.tasks.files import unlinked_file
 from vip.tasks.records import TaskResult
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.tasks.value.datasets import BY_KEY, CATEGORIES, DATASETS, PREFIX, Category, Dataset
@@ -232,11 +233,12 @@ def find_submission(folder: Path, dataset: Dataset, split: str) -> Path | None:
     """Return the predictions of one task in a folder as VALUE's server takes it; None where there are none.
 
     Raises:
-        InputError: the folder has another folder around its tasks, or a file has another name.
+        InputError: the folder has another folder around its tasks, or a file has another name or is a link.
     """
     path = folder / dataset.submission_name(split)
     if path.is_file():
-        return path
+        unlinked_file(path.parent)
+        return unlinked_file(path)
     inside = folder / dataset.key
     if inside.is_dir():
         others = sorted(one.name for one in inside.iterdir())
