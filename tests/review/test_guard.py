@@ -10,40 +10,47 @@ import pytest
 
 pytest.importorskip("starlette")
 
-from starlette.exceptions import HTTPException
-
 from vip.review.guard import MOST_BODY_BYTES, MOST_QUERY_BYTES, TOKEN_HEADER, Guard
 
 HEADERS = [(b"host", b"127.0.0.1:1"), (b"content-type", b"application/json"), (TOKEN_HEADER.encode(), b"secret")]
 
 
-def read_in_pieces(sizes: list[int]) -> int:
-    """Return how many bytes the application got; the length is not stated."""
-    taken = 0
+def read_in_pieces(*pieces: dict[str, Any]) -> tuple[list[bytes], list[int]]:
+    """Return the bodies that the application got, and the statuses of refusals. The length is not stated."""
+    taken: list[bytes] = []
+    statuses: list[int] = []
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
-        nonlocal taken
-        for _ in sizes:
-            taken += len((await receive())["body"])
+        taken.append((await receive())["body"])
+        assert (await receive())["type"] == "http.disconnect"
 
-    pieces = iter(sizes)
+    messages = iter([*pieces, {"type": "http.disconnect"}])
 
     async def receive() -> dict[str, Any]:
-        return {"type": "http.request", "body": bytes(next(pieces)), "more_body": True}
+        return next(messages)
 
     async def send(message: Any) -> None:
-        pass
+        if message["type"] == "http.response.start":
+            statuses.append(message["status"])
 
     scope = {"type": "http", "method": "POST", "path": "/api/actions", "query_string": b"", "headers": HEADERS}
     asyncio.run(Guard(app, token="secret", hosts=["127.0.0.1:1"])(scope, receive, send))
-    return taken
+    return taken, statuses
+
+
+def piece(size: int, *, last: bool = False) -> dict[str, Any]:
+    return {"type": "http.request", "body": b"x" * size, "more_body": not last}
 
 
 def test_a_body_in_pieces_ends_at_its_bound() -> None:
     half = MOST_BODY_BYTES // 2
-    assert read_in_pieces([half, half]) == MOST_BODY_BYTES
-    with pytest.raises(HTTPException, match="too large"):
-        read_in_pieces([half, half, 1])
+    assert read_in_pieces(piece(half), piece(half, last=True)) == ([b"x" * MOST_BODY_BYTES], [])
+    assert read_in_pieces(piece(half), piece(half), piece(1, last=True)) == ([], [413])
+
+
+def test_an_application_sees_nothing_of_a_client_that_hangs_up_in_the_middle() -> None:
+    assert read_in_pieces() == ([], [])
+    assert read_in_pieces(piece(3), piece(3)) == ([], [])
 
 
 def status_of(
@@ -127,3 +134,10 @@ def test_a_second_host_is_refused() -> None:
 )
 def test_what_is_sent_is_json_of_a_bounded_length(changed: dict[str, str], status: int) -> None:
     assert status_of(changed, method="POST") == status
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+def test_a_request_that_states_its_length_twice_is_refused(method: str) -> None:
+    assert status_of({"content_length": "4"}, method=method) == 200
+    assert status_of({"transfer_encoding": "chunked"}, method=method) == 200
+    assert status_of({"content_length": "4", "transfer_encoding": "chunked"}, method=method) == 400

@@ -1,15 +1,20 @@
-"""Actions that are written together: each request gets its own."""
+"""Actions that are written together: each request gets its own. Clients that break off or trick leave no traceback."""
 
 from __future__ import annotations
 
 import asyncio
+import logging
+import socket
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
 
 from tests.review.corpora import action, make_described, open_state
+from tests.review.serving import TOKEN, Served, serve
 from vip.review.log import Action, StaleValueError
 from vip.review.server import ReviewServer
 
@@ -34,3 +39,41 @@ def test_a_client_that_is_gone_leaves_the_others_their_own_results(tmp_path: Pat
     assert isinstance(written, Action)
     assert (written.item, written.after) == ("k2", "unusable")
     assert len(list(server.state.log.read())) == 4, "what was sent is written, though nobody waits for it"
+
+
+@pytest.fixture
+def served(tmp_path: Path) -> Iterator[Served]:
+    with serve(open_state(make_described(tmp_path / "a", 1))) as running:
+        yield running
+
+
+def sent(port: int, *headers: str, body: str = "", token: str = TOKEN) -> bytes:
+    head = (f"POST /api/undo HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nX-Review-Token: {token}\r\nContent-Type: application/json\r\n").encode()
+    return head + "".join(f"{header}\r\n" for header in headers).encode() + b"\r\n" + body.encode()
+
+
+def answer_to(port: int, data: bytes) -> bytes:
+    """All that comes until the server closes the connection."""
+    with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+        connection.sendall(data)
+        return b"".join(iter(lambda: connection.recv(10_000), b""))
+
+
+def test_a_client_that_hangs_up_in_the_middle_of_a_body_leaves_no_traceback(served: Served, caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level(logging.WARNING), socket.create_connection(("127.0.0.1", served.port)) as connection:
+        connection.sendall(sent(served.port, "Content-Length: 50", body='{"a"'))
+        connection.shutdown(socket.SHUT_WR)
+        assert connection.recv(1000) == b""
+        assert served.ask("/api/session").status == 200
+    assert not caplog.records
+
+
+def test_nothing_is_read_behind_a_request_that_states_its_length_twice_or_has_no_token(served: Served) -> None:
+    behind = sent(served.port, "Content-Length: 2", "Connection: close", body="{}")
+    both = sent(served.port, "Content-Length: 4", "Transfer-Encoding: chunked", body="0\r\n\r\n")
+    unknown = sent(served.port, "Content-Length: 2", body="{}", token="wrong")
+    assert answer_to(served.port, behind * 2).count(b"HTTP/1.1 400 ") == 1, "it has no reviewer"
+    for refused, status in ((both, b"HTTP/1.1 400 "), (unknown, b"HTTP/1.1 401 ")):
+        answer = answer_to(served.port, refused + behind)
+        assert answer.startswith(status)
+        assert answer.count(b"HTTP/1.1") == 1

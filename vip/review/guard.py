@@ -14,7 +14,6 @@ from collections.abc import Collection
 from urllib.parse import parse_qs
 
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.exceptions import HTTPException
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -26,6 +25,7 @@ POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; media-src 'self'; connect-src 'self'; "
     "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 )
+CLOSING = {400, 401, 403, 421}  # after these a connection is closed, so that nobody sends many requests without the token
 ANSWER_HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -52,11 +52,17 @@ class Guard:
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if refused := self._refuse(scope):
             await refused(scope, receive, send)
-            return
-        await self._app(scope, _bounded(receive), send)
+        elif (body := await _read_body(receive)) is None:
+            pass  # the client hung up
+        elif len(body) > MOST_BODY_BYTES:
+            await _refusal(413, "The request is too large.")(scope, receive, send)
+        else:
+            await self._app(scope, _with_body(body, receive), send)
 
     def _refuse(self, scope: Scope) -> PlainTextResponse | None:
         headers = Headers(scope=scope)
+        if "content-length" in headers and "transfer-encoding" in headers:  # where it ends, servers disagree
+            return _refusal(400, "The request states its length twice.")
         if headers.getlist("host") != [host for host in headers.getlist("host")[:1] if host in self._hosts]:
             return _refusal(421, f"This server has another name. Open the address that {self._shown_by} printed.")
         origin, site = headers.get("origin"), headers.get("sec-fetch-site", "none")
@@ -89,17 +95,24 @@ def _refuse_body(headers: Headers) -> PlainTextResponse | None:
     return None
 
 
-def _bounded(receive: Receive) -> Receive:
-    """Return a receiver that stops after the bytes that a body may have, whatever its header states."""
-    count = 0
+async def _read_body(receive: Receive) -> bytes | None:
+    """Return the body, or more than it may have, whatever its header states; None where the client hung up in the middle."""
+    body, more = bytearray(), True
+    while more and len(body) <= MOST_BODY_BYTES:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += message.get("body", b"")
+        more = message.get("more_body", False)
+    return bytes(body)
+
+
+def _with_body(body: bytes, receive: Receive) -> Receive:
+    """Return a receiver that gives the body at once, and then what comes after it."""
+    messages: list[Message] = [{"type": "http.request", "body": body, "more_body": False}]
 
     async def read() -> Message:
-        nonlocal count
-        message = await receive()
-        count += len(message.get("body", b""))
-        if count > MOST_BODY_BYTES:
-            raise HTTPException(413, "The request is too large.")  # the application answers with it
-        return message
+        return messages.pop() if messages else await receive()
 
     return read
 
@@ -117,4 +130,4 @@ def _with_headers(send: Send) -> Send:
 
 
 def _refusal(status: int, text: str) -> PlainTextResponse:
-    return PlainTextResponse(f"{text}\n", status)
+    return PlainTextResponse(f"{text}\n", status, {"connection": "close"} if status in CLOSING else None)
