@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from urllib.parse import quote
 
@@ -18,7 +19,7 @@ pytest.importorskip("uvicorn")
 
 from tests.review.corpora import make_described, open_state
 from tests.review.serving import TOKEN, Served, serve
-from vip.errors import StoreError
+from vip.errors import InputError, StoreError
 
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -258,6 +259,18 @@ def test_a_form_of_another_site_is_refused(served: Served) -> None:
 )
 def test_nothing_but_the_pictures_of_the_run_is_served(served: Served, path: str) -> None:
     assert served.ask(path).status == 404
+
+
+@pytest.mark.parametrize("error", [StoreError("It is damaged."), InputError("It has gone.")])
+def test_a_picture_that_cannot_be_read_is_not_there(served: Served, error: Exception) -> None:
+    item = served.state.index.items[0]
+
+    def read_picture() -> bytes:
+        raise error
+
+    served.state.index.items[0] = SimpleNamespace(media_type=item.media_type, read_picture=read_picture)  # type: ignore[index, call-overload]
+    answer = served.ask("/picture/0")
+    assert (answer.status, answer.body) == (404, f"{error}\n".encode())
 
 
 def test_a_picture_that_is_a_link_is_not_served(served: Served, tmp_path: Path) -> None:

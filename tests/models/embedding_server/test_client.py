@@ -368,6 +368,15 @@ def test_strangers_that_are_silent_or_talk_nonsense_hold_nobody_up(local: OpenCl
             assert ServedEmbedder(address).embed_texts(TEXTS).shape == (3, local.dim)
 
 
+def test_a_client_may_be_silent_between_two_questions(monkeypatch: pytest.MonkeyPatch) -> None:
+    limits: list[float] = []
+    monkeypatch.setattr("vip.models.embedding_server.server.set_read_timeout", lambda connection, seconds: limits.append(seconds))
+    with served(ClassicEmbedder(None)) as address:
+        assert ServedEmbedder(address).embed_texts(TEXTS).shape == (3, 256)
+    assert limits[0] > 0
+    assert limits[1:2] == [0], "only the greeting has a limit"
+
+
 @settings(max_examples=30)
 @given(st.lists(st.binary(max_size=60) | st.sampled_from([b"{}", b"[]", b'{"shapes": [[1, 1]]}', b'{"shapes": [[2, -2]]}']), max_size=5))
 def test_a_client_that_says_anything_costs_only_itself(said: list[bytes]) -> None:

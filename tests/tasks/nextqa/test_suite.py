@@ -43,8 +43,11 @@ def test_questions_are_told_apart_by_their_columns_packed_or_not(tmp_path: Path)
     packed.write_bytes(gzip.compress(mc.read_bytes()))
     assert [has_options(path) for path in (mc, oe, packed)] == [True, False, True]
     (tmp_path / "bad.csv.gz").write_bytes(b"no archive")
-    with pytest.raises(InputError, match=r"bad\.csv\.gz cannot be read"):
-        has_options(tmp_path / "bad.csv.gz")
+    whole = packed.read_bytes()
+    for damaged in (b"no archive", whole[:12], whole[:10] + b"\xff" * 20):  # another format, cut off, damaged inside
+        (tmp_path / "bad.csv.gz").write_bytes(damaged)
+        with pytest.raises(InputError, match=r"bad\.csv\.gz cannot be read"):
+            has_options(tmp_path / "bad.csv.gz")
 
 
 def test_all_questions_of_a_task_are_given_in_their_order_and_folders_are_looked_into(tmp_path: Path) -> None:

@@ -54,6 +54,8 @@ def test_samples_that_ask_something_else_are_refused(tmp_path: Path) -> None:
     sample = read(NextqaOpenEnded(), write_csv(tmp_path / "val.csv", OE_ROWS, OE_COLUMNS))[0]
     with pytest.raises(InputError, match="The sample v1_0 has no question"):
         list(items_of_samples([sample.model_copy(update={"ask": Rank(query="dog")})]))
+    with pytest.raises(InputError, match="The sample v1_0 has no question"):
+        list(items_of_samples([sample.model_copy(update={"ask": sample.ask.model_copy(update={"question": ""})})]))
 
 
 # ---------------------------------------------------------------- training and answering, without a model

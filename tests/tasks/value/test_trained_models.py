@@ -256,6 +256,16 @@ def test_a_query_searches_the_corpus_and_its_own_video_by_name(monkeypatch: pyte
     assert whole == {"value": Found(vr=("field", "park"))}, "videos as a whole have no moments"
 
 
+def test_scores_on_val_are_percents_with_six_digits(monkeypatch: pytest.MonkeyPatch) -> None:
+    metric = SimpleNamespace(score=lambda pairs: SimpleNamespace(value=len(pairs) / 7))
+    monkeypatch.setattr(trained_models, "value_metrics", lambda dataset: [metric])
+    monkeypatch.setattr(trained_models, "answer", lambda *_, **__: [{"value": 1}])
+    val = [SimpleNamespace(dataset=BY_KEY["vlep"], examples=(), corpus=(), samples=[SimpleNamespace(id="a")])]
+    model, settings = torch.nn.Linear(1, 1), SimpleNamespace(ranking=RankingOptions())
+    scores = trained_models._validate(cast(Any, model), cast(Any, val), {"vlep": cast(Any, None)}, cast(Any, settings), cast(Any, None))
+    assert scores == {"vlep": 14.285714}
+
+
 def test_scores_are_rounded_and_captions_are_words(monkeypatch: pytest.MonkeyPatch) -> None:
     said = [SimpleNamespace(value=1, scores=(0.12345678, 0.5)), SimpleNamespace(value=0, scores=(-1 / 3, -2.0))]
     monkeypatch.setattr(answering, "answer_questions", lambda model, items, options, device: iter(said[: len(list(items))]))
