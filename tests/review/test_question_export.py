@@ -9,11 +9,13 @@ import pytest
 
 from tests.review.corpora import action
 from tests.review.questions import open_questions, write_how2qa, write_options
+from tests.review.test_answer_items import SAMPLES, judge, opened, write
 from vip.cli.app import run
 from vip.errors import InputError, UsageError
 from vip.review.question_export import accuracy_of, export_questions, make_question_report, question_report_lines
 from vip.review.question_state import QuestionState
 from vip.tasks.files import is_trusted, read_predictions, read_samples
+from vip.tasks.judge import read_labels
 
 
 def say(state: QuestionState, number: int, field: str, value: str | None, by: str = "Ann", before: str | None = None) -> None:
@@ -106,6 +108,18 @@ def test_checked_samples_of_a_stranger_stay_a_strangers(tmp_path: Path, monkeypa
     export_questions(state, Path("checked.jsonl"), source=Path("theirs.jsonl"))
     assert len(list(read_samples(Path("checked.jsonl")))) == 1
     assert not is_trusted(Path("checked.jsonl")), "it may name pictures of any folder"
+
+
+def test_a_verdict_on_a_sample_whose_id_a_terminal_obeys_is_not_written(tmp_path: Path) -> None:
+    ids = ["plain", "\u202f „so“, 👨‍👩‍👧", "\x1b]0;t\x07", "two\nlines", "\u202e"]
+    some = [one.model_copy(update={"id": id_}) for one, id_ in zip(SAMPLES, ids, strict=True)]
+    path, samples = write(tmp_path, words=["a dog"] * 4, samples=some)
+    state = opened(path, samples)
+    for number in range(4):
+        judge(state, number, Ann="correct")
+    done = export_questions(state, tmp_path / "people.csv", source=path, samples=samples)
+    assert (done.written, done.left_out) == (2, 2)
+    assert read_labels(tmp_path / "people.csv") == {ids[0]: True, ids[1]: True}
 
 
 @pytest.mark.parametrize(("name", "message"), [("a.csv", r"Name a file with \.jsonl"), ("there.jsonl", "exists already")])

@@ -26,7 +26,7 @@ from vip.review.question_items import CHECKED_TASK, QuestionItem, first_row
 from vip.review.question_state import OPTION, QuestionState
 from vip.review.report import AGREEMENT_COLUMNS, agreement_cells, table_of
 from vip.tasks.files import check_is_file, is_trusted, write_samples
-from vip.tasks.nextqa.distractors import MultiChoiceQuestion, write_questions
+from vip.tasks.nextqa.distractors import MultiChoiceQuestion, cell_text, write_questions
 from vip.tasks.nextqa.files import Question
 from vip.tasks.records import Choice, Prediction, Sample
 from vip.untrusted import one_line, printable_json
@@ -43,7 +43,7 @@ class QuestionExport:
 
     written: int
     left_out: int
-    """Of checked options, the questions that are not good; of answers, those without a majority."""
+    """Of checked options, the questions that are not good; of answers, those without a majority, or with an id that a terminal obeys."""
     path: Path
     next: str
     """The command that reads it, in backquotes."""
@@ -114,10 +114,10 @@ def _check_new(path: Path, overwrite: bool) -> None:
 
 
 def labels_of(state: QuestionState) -> Iterator[tuple[str, str]]:
-    """Yield the sample and the verdict of the majority, `yes` or `no`; what has no majority has no label."""
+    """Yield the sample and the verdict of the majority, `yes` or `no`; what has no majority, or an id that a terminal obeys, has none."""
     for item in state.items:
         chosen = state.majority(item)
-        if chosen is not None and isinstance(item.source, Sample):
+        if chosen is not None and isinstance(item.source, Sample) and cell_text(item.source.id) == item.source.id:
             yield item.source.id, "yes" if item.options[chosen] == CORRECT else "no"
 
 

@@ -14,6 +14,7 @@ from vip.tasks.nextqa.distractors import (
     NEAREST,
     TOO_FAR,
     TOO_NEAR,
+    MultiChoiceQuestion,
     Vectors,
     _nearest,
     _qualified,
@@ -155,3 +156,14 @@ def test_places_are_shared_by_complete_questions_alone_and_lemmas_fall_back_on_t
     assert max(counts.values()) - min(counts[place] for place in range(5)) <= 1
     assert {one.answer for one in made if not one.is_complete} == {0}
     assert all(len(set(map(str.lower, one.options))) == len(one.options) for one in made), "the same words are no second option"
+
+
+def test_what_a_terminal_obeys_is_not_written_and_all_else_comes_back(tmp_path: Path) -> None:
+    hostile, plain = "why\x1b]0;t\x07 \x9b31m\r\n\u202e\udc80?", 'was \u202f ist „das“ 👨‍👩‍👧, "so"?'
+    some = [Question(text, text, "CW", text, text, (), None, 2) for text in (hostile, plain)]
+    made = [MultiChoiceQuestion(one, one.text, (one.text, "b", "c", "d", "e"), 0, 4) for one in some]
+    assert write_questions(tmp_path / "own.csv", made) == 2
+    assert not re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", (tmp_path / "own.csv").read_text("utf-8"))
+    cleaned, same = read_questions(tmp_path / "own.csv", "nextqa-mc")
+    assert (same.video, same.qid, same.text, same.options) == (plain, plain, plain, (plain, "b", "c", "d", "e"))
+    assert cleaned.text == cleaned.video == "why\ufffd]0;t\ufffd \ufffd31m \ufffd\ufffd?"

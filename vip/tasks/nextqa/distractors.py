@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import InputError
+from vip.html.markup import showable
 from vip.store import replacing
 from vip.tasks.nextqa.files import OPTIONS, Question
 from vip.tasks.nextqa.statistics import answer_text
@@ -141,6 +142,12 @@ def write_questions(path: Path, made: Iterable[MultiChoiceQuestion]) -> int:
             if one.is_complete:
                 count += 1
                 asked = one.question
-                rows.writerow((asked.video, asked.frame_count, "", "", asked.text, one.answer, asked.qid, asked.type, *one.options))
+                texts = map(cell_text, (asked.text, str(one.answer), asked.qid, asked.type, *one.options))
+                rows.writerow((cell_text(asked.video), asked.frame_count, "", "", *texts))
         text.detach()
     return count
+
+
+def cell_text(text: str) -> str:
+    """Return a text on one line, with U+FFFD for what a terminal would obey."""
+    return " ".join(showable(text).splitlines())
