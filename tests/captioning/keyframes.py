@@ -105,6 +105,8 @@ def marker(item: KeyframePicture) -> str:
 class Scripted(FakeEngine):
     """An engine that sees, whose answers a test writes; a JSON object where one is asked for."""
 
+    tokens = (11, 7)
+
     def __init__(self, answer: Callable[[Request, int], Any] = lambda request, number: DIRECT, **about: Any) -> None:
         super().__init__(None)
         self.answer = answer
@@ -116,7 +118,7 @@ class Scripted(FakeEngine):
     async def generate(self, request: Request) -> Reply:
         await super().generate(request)
         text = self.answer(request, len(self.requests))
-        return Reply(text if isinstance(text, str) else json.dumps(text), model=f"{self.name}-model", tokens_in=11, tokens_out=7)
+        return Reply(text if isinstance(text, str) else json.dumps(text), f"{self.name}-model", *self.tokens)
 
 
 def paper(request: Request, number: int) -> Any:

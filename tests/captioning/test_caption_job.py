@@ -415,12 +415,13 @@ def test_useless_answers_count_towards_the_ceiling(tmp_path: Path) -> None:
 
 def test_a_run_without_a_ceiling_is_told_that_it_has_one(server: ApiServer, tmp_path: Path) -> None:
     path, notes = run_folder(tmp_path / "a.vip", 2), Notes()
+    server.set(usage=(800, 20))
     caption(path, observer=notes, **options(server, tmp_path, prices=prices(tmp_path)))
     expected, used = notes.told
     assert "about 2 requests" in expected
     assert "(tiny-vlm, price of 2026-01-01)" in expected
     assert expected.endswith("at most 5 dollars, since no --max-usd is given.")
-    assert used == "Used 2 requests, 22 tokens in, 14 out, $0.0002."
+    assert used == "Used 2 requests, 1,600 tokens in, 40 out, $0.0020."
 
 
 def test_where_no_price_is_known_that_is_told_and_a_ceiling_refused(server: ApiServer, tmp_path: Path) -> None:
@@ -456,7 +457,7 @@ def test_what_is_expected_is_by_keyframes_of_all_folders(mine: dict[str, Any], t
 
 def test_what_was_spent_adds_up_over_runs_and_useless_answers_are_in_it(tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 8)
-    with ApiServer("content_filter", "wrong_schema", "ok") as server:
+    with ApiServer("content_filter", "wrong_schema", "ok", usage=(800, 20)) as server:
         about = options(server, tmp_path, prices=prices(tmp_path), concurrency=1)
         with pytest.raises(SomeFailedError):
             caption(path, **about)
@@ -465,8 +466,8 @@ def test_what_was_spent_adds_up_over_runs_and_useless_answers_are_in_it(tmp_path
         chats = server.stats().chats
     assert chats == 8 + 1 + 1
     assert first["requests"] == 9
-    assert (usage(path)["requests"], usage(path)["tokens_in"], usage(path)["tokens_out"]) == (chats, 11 * chats, 7 * chats)
-    assert usage(path)["usd"] == pytest.approx(chats * 81e-6)
+    assert (usage(path)["requests"], usage(path)["tokens_in"], usage(path)["tokens_out"]) == (chats, 800 * chats, 20 * chats)
+    assert usage(path)["usd"] == pytest.approx(chats * 0.001)
 
 
 def test_the_question_about_the_topic_is_in_what_was_spent(server: ApiServer, tmp_path: Path) -> None:
@@ -687,19 +688,20 @@ class Bar(Notes):
 
 
 def test_what_is_spent_stands_behind_the_bar_and_from_five_answers_on_what_it_will_be(mine: dict[str, Any], tmp_path: Path) -> None:
-    """One answer costs 0.0081 cents here, and far more was reckoned."""
+    """One answer costs a tenth of a cent here, and far more was reckoned."""
+    Mine.about |= {"tokens": (800, 20)}
     bar = Bar()
     caption(run_folder(tmp_path / "a.vip", 8), observer=bar, **mine)
     assert bar.totals == [8]
     reckoned = bar.behind[0].removeprefix("$0.00 of about ")
     assert reckoned.startswith("$0.0")
-    assert bar.behind[1] == f"$0.0001 of about {reckoned}"
-    assert bar.behind[4] == f"$0.0003 of about {reckoned}"
+    assert bar.behind[1] == f"$0.0010 of about {reckoned}"
+    assert bar.behind[4] == f"$0.0040 of about {reckoned}"
     assert bar.behind[5:] == [
-        "$0.0004 of about $0.0006",
-        "$0.0005 of about $0.0006",
-        "$0.0006 of about $0.0006",
-        "$0.0006 of about $0.0006",
+        "$0.0050 of about $0.0080",
+        "$0.0060 of about $0.0080",
+        "$0.0070 of about $0.0080",
+        "$0.0080 of about $0.0080",
     ]
 
 
@@ -756,12 +758,13 @@ def test_a_ceiling_and_second_looks_are_told_with_what_is_expected(mine: dict[st
 
 
 def test_of_a_ledger_that_calls_share_each_tells_its_own_part(mine: dict[str, Any], tmp_path: Path) -> None:
+    Mine.about |= {"tokens": (800, 20)}
     budget, notes = Budget(), Notes()
     for name, count in (("a", 1), ("b", 2)):
         caption(run_folder(tmp_path / f"{name}.vip", count), budget=budget, observer=notes, **mine)
     assert [text for text in notes.told if text.startswith("Used")] == [
-        "Used 1 request, 11 tokens in, 7 out, $0.0001.",
-        "Used 2 requests, 22 tokens in, 14 out, $0.0002.",
+        "Used 1 request, 800 tokens in, 20 out, $0.0010.",
+        "Used 2 requests, 1,600 tokens in, 40 out, $0.0020.",
     ]
     assert budget.usage.requests == 3
 

@@ -601,9 +601,10 @@ def test_what_got_no_answer_that_can_be_used_is_asked_at_once_and_frees_its_mone
     assert made.describing_client.budget.usage.unsure_usd == pytest.approx(unsure_usd, abs=0.01)
 
 
-def test_an_answer_without_its_tokens_costs_what_was_estimated(tmp_path: Path, clock: Clock) -> None:
+@pytest.mark.parametrize("tokens", [(None, None), (0, 0), (0, 1)])
+def test_an_answer_without_its_tokens_costs_what_was_estimated(tokens: tuple[int | None, int | None], tmp_path: Path, clock: Clock) -> None:
     server = Memory()
-    server.answer = lambda key: Reply("word " * 100, model="m")
+    server.answer = lambda key: Reply("word " * 100, "m", *tokens)
     made, usage = batched(server), Usage()
 
     async def go(batches: RollingBatches) -> None:

@@ -151,34 +151,34 @@ def test_the_engine_and_the_cost_are_told_before_the_first_call(extracted: Path,
 
 def test_the_ceiling_is_told_before_the_first_call_and_what_was_used_at_the_end(tmp_path: Path) -> None:
     (tmp_path / "prices.toml").write_text('[[price]]\nmodels = ["big-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 1000.0\n')
-    with ApiServer() as server:
+    with ApiServer(usage=(800, 20)) as server:
         options = ("--engine", "openai:big-vlm", "--base-url", server.base_url, "--prices", "prices.toml")
         done = vip(tmp_path, *RUN, *options)
         assert done.code == 0, done.err
         assert re.search(
             r"about 4 requests, .*, \$\d+\.\d\d \(big-vlm, .*; at most 5 dollars, since no --max-usd is given\.$", done.notes[-1]
         )
-        assert done.sentence == "Used 4 requests, 44 tokens in, 28 out, $0.0324."
+        assert done.sentence == "Used 4 requests, 3,200 tokens in, 80 out, $0.40."
         poor = vip(tmp_path, *RUN, *options, "--max-usd", "0.01", "-o", "poor", "--language", "de")
         assert poor.code == 5
         assert "--max-usd 0.01 leaves no room for another request" in poor.sentence
         assert len(server.chats) == 4
-    assert json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())["captioning"]["spent"]["usd"] == pytest.approx(0.0324)
+    assert json.loads((tmp_path / "sample.vip" / "manifest.json").read_text())["captioning"]["spent"]["usd"] == pytest.approx(0.4)
 
 
 def test_one_ceiling_holds_for_all_videos_together(tmp_path: Path) -> None:
-    prices = '[[price]]\nmodels = ["big-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 1000000.0\n'  # $7 an answer
+    prices = '[[price]]\nmodels = ["big-vlm"]\naddress = "127.0.0.1"\nusd_in = 100.0\nusd_out = 350000.0\n'  # $7 an answer
     (tmp_path / "prices.toml").write_text(prices)
     for number, name in enumerate(("a.mp4", "b.mp4")):
         clip(tmp_path / name, range(4 * number, 4 * number + 4))
-    with ApiServer() as server:
+    with ApiServer(usage=(800, 20)) as server:
         options = ("--engine", "openai:big-vlm", "--base-url", server.base_url, "--prices", "prices.toml")
         poor = vip(tmp_path, "run", "a.mp4", "-n", "1", "-o", "poor", *options, "--max-usd", "0")
         (most_usd,) = re.findall(r"may cost up to \$([0-9.]+[0-9])", poor.sentence)
         done = vip(tmp_path, "run", "a.mp4", "b.mp4", "-n", "1", *options, "--max-usd", f"{float(most_usd) + 1:.2f}")
         assert len(server.chats) == 1
     assert done.code == 8
-    assert "leaves no room for another request: $7.00 is spent" in done.err
+    assert "leaves no room for another request: $7.08 is spent" in done.err
 
 
 def test_nothing_is_paid_for_twice(tmp_path: Path) -> None:

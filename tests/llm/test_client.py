@@ -92,7 +92,8 @@ RoomOf = Callable[..., tuple[EngineClient, Script]]
 
 
 def request(number: int = 0, **changed: Any) -> Request:
-    return Request("structure", f"Question {number}.", schema=PROMPTS["structure"].schema, **{"max_tokens": 2000, **changed})
+    about: dict[str, Any] = {"prompt": f"Question {number}.", "schema": PROMPTS["structure"].schema, "max_tokens": 2000}
+    return Request("structure", **{**about, **changed})
 
 
 async def ask(client: EngineClient, number: int = 0, **changed: Any) -> EngineAnswer:
@@ -431,6 +432,57 @@ def test_where_the_server_counts_nothing_it_is_reckoned(room_of: RoomOf, clock: 
     assert client.budget.usage.tokens_in > 10
     assert client.budget.usage.tokens_out > 10
     assert call.usd == pytest.approx(client.budget.usage.usd)
+
+
+@pytest.mark.parametrize("tokens", [(0, 0), (1, 1), (40, 4), (500, 0), (0, 60)])
+def test_a_server_that_states_too_few_tokens_is_paid_what_was_reckoned(tokens: tuple[int, int], room_of: RoomOf, clock: Clockwork) -> None:
+    famous = json.dumps({**FAMOUS, "action": "it runs " * 20})
+    long: dict[str, Any] = {"prompt": "word " * 500, "pictures": (Picture(b"no picture", "image/jpeg"),)}
+    client, _ = room_of(Reply(famous, "m", *tokens), price=PRICE, max_usd=1.0)
+    (call,) = clock.run(ask(client, **long)).calls
+    reckoned, _ = client.most_tokens(request(**long))
+    usage = client.budget.usage
+    assert usage.tokens_in == (500 if tokens[0] == 500 else reckoned)
+    assert 50 <= usage.tokens_out <= 80
+    assert call.usd == usage.usd == pytest.approx(PRICE.usd(usage.tokens_in, usage.tokens_out))
+
+
+def test_a_server_that_counts_nothing_does_not_pass_the_ceiling(room_of: RoomOf, clock: Clockwork) -> None:
+    client, engine = room_of(Reply(GOOD, "m", 0, 0), price=PRICE, max_usd=0.05)
+
+    async def go() -> list[Any]:
+        return [(await ends(ask(client, number, prompt=f"{number} {'word ' * 10_000}")))[0] for number in range(8)]
+
+    found = clock.run(go())
+    assert len(engine.asked) == 2  # each costs about a cent, and may cost three
+    assert [type(one) for one in found[2:]] == [BudgetError] * 6
+    assert client.budget.usage.usd < 0.05
+
+
+@pytest.mark.parametrize(
+    "failure", [useless("refusal", 0, 0), useless("length", 300, 0), useless("too_long", 300, 0), useless("empty", 1, 0)]
+)
+def test_a_server_that_states_too_few_tokens_of_what_is_useless_may_have_worked(
+    failure: ReplyError, room_of: RoomOf, clock: Clockwork
+) -> None:
+    client, _ = room_of(failure, GOOD, price=PRICE, max_usd=1.0)
+    clock.run(ends(ask(client, prompt="word " * 300)))
+    assert client.budget.usage.unsure_usd > 0.02
+
+
+@pytest.mark.parametrize(("price", "max_usd"), [(PRICE, 1.0), (None, None)])
+def test_what_an_honest_server_counts_is_believed(price: Price | None, max_usd: float | None, room_of: RoomOf, clock: Clockwork) -> None:
+    """It may count far less than vip for a picture, and for words of a vocabulary of its own."""
+    client, _ = room_of(useless("empty", 130, 0), Reply(GOOD, "m", 130, 7), price=price, max_usd=max_usd)
+    clock.run(ask(client, prompt="word " * 300, pictures=(Picture(b"no picture", "image/jpeg"),)))
+    usage = client.budget.usage
+    assert (usage.requests, usage.tokens_in, usage.tokens_out, usage.unsure_usd) == (2, 260, 7, 0)
+
+
+def test_without_a_price_what_a_server_states_is_noted(room_of: RoomOf, clock: Clockwork) -> None:
+    client, _ = room_of(useless("refusal", 0, 0), Reply(GOOD, "m", 0, 0))
+    clock.run(ask(client, prompt="word " * 300))
+    assert (client.budget.usage.requests, client.budget.usage.tokens_in, client.budget.usage.tokens_out) == (2, 0, 0)
 
 
 def test_no_request_goes_out_that_might_pass_the_ceiling_and_none_is_called_rejected(room_of: RoomOf, clock: Clockwork) -> None:

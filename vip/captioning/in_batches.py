@@ -21,9 +21,8 @@ from typing import Self
 from vip.captioning.describer import Describer
 from vip.errors import BackendError, OutageError, ReplyError, UsageError, VipError
 from vip.llm.batch_jobs import BatchJob, BatchJobs, status
-from vip.llm.budget import Usage
+from vip.llm.budget import Usage, stated_tokens, used_tokens
 from vip.llm.client import MARGIN, NOT_TAKEN, TRIES_BEFORE_AN_ANSWER, EngineClient
-from vip.llm.tokens import text_tokens
 from vip.protocols import Reply, Request
 from vip.wording import counted, option
 
@@ -183,7 +182,8 @@ class _Question:
     usage: Usage | None
     """Of its folder."""
     tokens_in: int
-    """Estimated."""
+    """Estimated, as `text_in`, which is its prompt alone."""
+    text_in: int
     most_out: int
     booked_usd: float | None = None
     """Dollars put aside for it; None as long as there is no room under the ceiling."""
@@ -216,7 +216,7 @@ class _EngineBatches:
         if key in self.direct or request.stage == "topic":  # a whole run does not wait for one small question
             return False
         tokens_in, most_out = self.client.most_tokens(request)
-        waiting = self.questions.setdefault(key, _Question(usage, tokens_in, most_out))
+        waiting = self.questions.setdefault(key, _Question(usage, tokens_in, self.client.prompt_tokens(request), most_out))
         if waiting.booked_usd is None:
             waiting.booked_usd = self.client.budget.book(self.client.price, round(tokens_in * MARGIN), most_out)
         if waiting.booked_usd is not None:
@@ -244,14 +244,16 @@ class _EngineBatches:
 
     def _note_cost(self, answer: Reply | ReplyError, question: _Question | None) -> None:
         """Note what an answer cost: what the server states, or what was estimated."""
-        budget, price, usage = self.client.budget, self.client.price, question.usage if question else None
-        if answer.tokens_in is not None:
-            budget.paid(price, answer.tokens_in, answer.tokens_out or 0, usage, batch=True)
-        elif question is not None and isinstance(answer, Reply):
-            used_out = answer.tokens_out if answer.tokens_out is not None else text_tokens(answer.text)
-            budget.paid(price, question.tokens_in, used_out, usage, batch=True)
-        elif question is not None and isinstance(answer, ReplyError) and answer.kind not in NOT_TAKEN:
-            budget.lost(price, question.tokens_in, question.most_out, usage, batch=True)
+        budget, price = self.client.budget, self.client.price
+        if question is None:  # an earlier process asked, and what it estimated is forgotten
+            if answer.tokens_in is not None:
+                budget.paid(price, answer.tokens_in, answer.tokens_out or 0, batch=True)
+        elif isinstance(answer, Reply):
+            budget.paid(price, *used_tokens(answer, question.tokens_in, question.text_in), question.usage, batch=True)
+        elif stated := stated_tokens(answer, question.text_in):
+            budget.paid(price, *stated, question.usage, batch=True)
+        elif answer.kind not in NOT_TAKEN:
+            budget.lost(price, question.tokens_in, question.most_out, question.usage, batch=True)
 
     async def _keep_usable(self, key: str, reply: Reply) -> Reply | ReplyError:
         """Keep an answer that can be used, under a key that is a question's."""

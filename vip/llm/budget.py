@@ -9,11 +9,14 @@ from __future__ import annotations
 import asyncio
 from dataclasses import asdict, dataclass, field
 
-from vip.errors import BudgetError
-from vip.llm.prices import Price
+from vip.errors import BudgetError, ReplyError
+from vip.llm.prices import Price, text_tokens
+from vip.protocols import Reply
 from vip.wording import again, counted, option
 
 DEFAULT_MAX_USD = 5.0  # a key in the environment is no permission to spend
+LEAST_STATED = 0.1  # of the tokens that vip counts in a text: its count may be twice too high, but not ten times
+WRITTEN = frozenset({"refusal", "length", "too_long"})  # of answers that cannot be used: these have words all the same
 
 
 @dataclass(slots=True)
@@ -51,6 +54,31 @@ class Usage:
 def dollars(usd: float) -> str:
     """Return `$0.0042` or `$1.23`: two significant digits, or cents."""
     return f"${usd:.2f}" if usd >= 0.1 or usd == 0 else f"${usd:.4f}"
+
+
+def used_tokens(reply: Reply, tokens_in: int, text_in: int) -> tuple[int, int]:
+    """Return the tokens in and out that an answer is paid for: as the server states them if they can be, else as vip estimates them.
+
+    Args:
+        tokens_in: estimated, of the whole question.
+        text_in: estimated, of its prompt alone, since servers count pictures in many ways; 0 where no price is known.
+    """
+    stated_in, text_out = _likely_tokens(reply.tokens_in, text_in), text_tokens(reply.text) if text_in else 0
+    stated_out = _likely_tokens(reply.tokens_out, text_out)
+    return tokens_in if stated_in is None else stated_in, text_out if stated_out is None else stated_out
+
+
+def stated_tokens(error: ReplyError, text_in: int) -> tuple[int, int] | None:
+    """Return the tokens in and out of an answer that cannot be used; None where the server does not state them, or they cannot be."""
+    stated_in = _likely_tokens(error.tokens_in, text_in)
+    if stated_in is None or (text_in and error.kind in WRITTEN and not error.tokens_out):
+        return None
+    return stated_in, error.tokens_out or 0
+
+
+def _likely_tokens(stated: int | None, counted: int) -> int | None:
+    """Return a number of tokens, but None for one that is far below what vip counts in the text."""
+    return None if stated is None or stated < LEAST_STATED * counted else stated
 
 
 @dataclass(slots=True)

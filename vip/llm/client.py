@@ -23,7 +23,7 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from vip.errors import BudgetError, BusyError, EngineError, OutageError, RejectedError, ReplyError
-from vip.llm.budget import Budget, Usage
+from vip.llm.budget import Budget, Usage, stated_tokens, used_tokens
 from vip.llm.cache import AnswerCache
 from vip.llm.limiter import AdaptiveLimiter
 from vip.llm.prices import Price, request_tokens, text_tokens
@@ -169,6 +169,10 @@ class EngineClient:
         tokens_in = request_tokens(request, self.price, self.engine.capabilities.picture_detail) if counts else 0
         return tokens_in, request.max_tokens + self.engine.capabilities.thinking_tokens
 
+    def prompt_tokens(self, request: Request) -> int:
+        """Return the estimated tokens of the prompt alone; 0 where no price is known."""
+        return text_tokens(request.prompt) if self.price else 0
+
     async def keep(self, question: bytes, reply: Reply) -> None:
         """Put an answer that was taken on the disk."""
         if self.answers:
@@ -269,6 +273,7 @@ class RequestAttempt:
         """Return one usable answer. It is kept before its permit ends, so no more can be lost than are in flight."""
         client, engine = self.client, self.client.engine
         tokens_in, most_out = client.most_tokens(request)
+        text_in = client.prompt_tokens(request)
         held = await client.budget.hold(client.price, round(tokens_in * MARGIN), most_out)
         try:
             async with client.limiter.permit(tokens_in + EXPECTED_OUT) as permit:
@@ -282,17 +287,16 @@ class RequestAttempt:
                     raise
                 except ReplyError as exc:
                     client.limiter.answered(permit, None)
-                    if exc.tokens_in is not None:
-                        client.budget.paid(client.price, exc.tokens_in, exc.tokens_out or 0, self.usage)
+                    if stated := stated_tokens(exc, text_in):
+                        client.budget.paid(client.price, *stated, self.usage)
                     elif exc.kind not in NOT_TAKEN:
                         client.budget.lost(client.price, tokens_in, most_out, self.usage)
                     raise
                 latency_s = client.limiter.clock() - permit.started_s
-                used_in = reply.tokens_in if reply.tokens_in is not None else tokens_in
-                used_out = reply.tokens_out if reply.tokens_out is not None else text_tokens(reply.text) if client.price else 0
-                client.limiter.answered(permit, used_in + used_out)
+                used = used_tokens(reply, tokens_in, text_in)
+                client.limiter.answered(permit, sum(used))
                 client.limiter.apply_limits(reply.limits)
-                usd = client.budget.paid(client.price, used_in, used_out, self.usage)
+                usd = client.budget.paid(client.price, *used, self.usage)
                 self.calls.append(self.call(reply, usd, latency_s))
                 value = self.read(reply)
                 if value is None:

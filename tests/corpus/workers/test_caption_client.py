@@ -44,10 +44,11 @@ def choices(server: ApiServer, tmp_path: Path, *, batch_settings: Any = None, **
 
 
 def test_each_keyframe_has_the_caption_of_its_own_picture(server: ApiServer, tmp_path: Path) -> None:
+    server.set(usage=(800, 20))
     told = batch([listed(tmp_path, videos(tmp_path, 6))], str(tmp_path / "corpus"), choices(server, tmp_path), observer=(bars := Bars()))
     assert (told.done, told.undescribed, server.stats().chats) == (6, 0, 18)
-    assert told.tokens == 18 * (11 + 7)
-    assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5))
+    assert told.tokens == 18 * (800 + 20)
+    assert told.usd == pytest.approx(18 * (800 * 1e-6 + 20 * 1e-5))
     assert [note for note in bars.notes if "18 requests" in note]
     for clip in samples_in(tmp_path / "corpus"):
         run = unpack(packed(tmp_path, clip), tmp_path / "again" / clip.video.key)
@@ -232,11 +233,12 @@ def test_killed_while_it_asks_no_more_is_asked_again_than_was_in_flight(tmp_path
 
 
 def test_questions_of_many_videos_go_in_one_batch_at_half_the_price(server: ApiServer, tmp_path: Path) -> None:
+    server.set(usage=(800, 20))
     names, out = listed(tmp_path, videos(tmp_path, 6)), str(tmp_path / "corpus")
     told = batch([names], out, choices(server, tmp_path, batch_settings={"batch": True}), observer=(bars := Bars()))
     stats = server.stats()
     assert (told.done, told.undescribed, stats.rows, stats.chats, stats.most_answered) == (6, 0, 18, 0, 1)
-    assert told.usd == pytest.approx(18 * (11 * 1e-6 + 7 * 1e-5) / 2)
+    assert told.usd == pytest.approx(18 * (800 * 1e-6 + 20 * 1e-5) / 2)
     assert [job.rows for job in jobs_in(tmp_path / "corpus" / "state" / "captions")] == [18]
     assert [note for note in bars.notes if note.startswith("1 batch with 18 requests at the server")]
     assert all(frame.description for clip in samples_in(tmp_path / "corpus") for frame in clip.frames)
