@@ -110,8 +110,8 @@ def test_checked_samples_of_a_stranger_stay_a_strangers(tmp_path: Path, monkeypa
     assert not is_trusted(Path("checked.jsonl")), "it may name pictures of any folder"
 
 
-def test_a_verdict_on_a_sample_whose_id_a_terminal_obeys_is_not_written(tmp_path: Path) -> None:
-    ids = ["plain", "\u202f „so“, 👨‍👩‍👧", "\x1b]0;t\x07", "two\nlines", "\u202e"]
+def test_no_id_of_a_sample_is_a_formula_and_one_that_a_terminal_obeys_is_not_written(tmp_path: Path) -> None:
+    ids = ["=1+1", "\u202f „so“, 👨‍👩‍👧", "\x1b]0;t\x07", "two\nlines", "\u202e"]
     some = [one.model_copy(update={"id": id_}) for one, id_ in zip(SAMPLES, ids, strict=True)]
     path, samples = write(tmp_path, words=["a dog"] * 4, samples=some)
     state = opened(path, samples)
@@ -120,6 +120,7 @@ def test_a_verdict_on_a_sample_whose_id_a_terminal_obeys_is_not_written(tmp_path
     done = export_questions(state, tmp_path / "people.csv", source=path, samples=samples)
     assert (done.written, done.left_out) == (2, 2)
     assert read_labels(tmp_path / "people.csv") == {ids[0]: True, ids[1]: True}
+    assert "\n'=1+1,yes" in (tmp_path / "people.csv").read_text(), "no formula"
 
 
 @pytest.mark.parametrize(("name", "message"), [("a.csv", r"Name a file with \.jsonl"), ("there.jsonl", "exists already")])

@@ -25,6 +25,7 @@ from vip.review.fields import COMMENT
 from vip.review.question_items import CHECKED_TASK, QuestionItem, first_row
 from vip.review.question_state import OPTION, QuestionState
 from vip.review.report import AGREEMENT_COLUMNS, agreement_cells, table_of
+from vip.tasks.fiber.hits import unguard_cell
 from vip.tasks.files import check_is_file, is_trusted, write_samples
 from vip.tasks.nextqa.distractors import MultiChoiceQuestion, cell_text, write_questions
 from vip.tasks.nextqa.files import Question
@@ -114,11 +115,11 @@ def _check_new(path: Path, overwrite: bool) -> None:
 
 
 def labels_of(state: QuestionState) -> Iterator[tuple[str, str]]:
-    """Yield the sample and the verdict of the majority, `yes` or `no`; what has no majority, or an id that a terminal obeys, has none."""
+    """Yield the cell of the sample and the verdict of the majority, `yes` or `no`; none without one, or for an id that a terminal obeys."""
     for item in state.items:
         chosen = state.majority(item)
-        if chosen is not None and isinstance(item.source, Sample) and cell_text(item.source.id) == item.source.id:
-            yield item.source.id, "yes" if item.options[chosen] == CORRECT else "no"
+        if chosen is not None and isinstance(item.source, Sample) and unguard_cell(id_ := cell_text(item.source.id)) == item.source.id:
+            yield id_, "yes" if item.options[chosen] == CORRECT else "no"
 
 
 def _export_labels(state: QuestionState, out: Path, source: Path, samples: Path | None, overwrite: bool) -> QuestionExport:

@@ -22,6 +22,7 @@ from vip.metrics import Pair, Result
 from vip.metrics.judge_agreement import correct_share, judge_agreement
 from vip.metrics.metric import score_mean
 from vip.protocols import Observer, Request
+from vip.tasks.fiber.hits import unguard_cell
 from vip.tasks.files import csv_errors
 from vip.tasks.keyframe_task import task_prompt
 from vip.tasks.page_samples import question_of, reference_texts, value_texts
@@ -168,15 +169,12 @@ def read_labels(path: Path) -> dict[str, bool]:
         if not {"sample_id", "correct"} <= set(rows.fieldnames or ()):
             raise InputError(f"{path} lacks the columns sample_id,correct. Name them in its first line.")
         for row in rows:
+            name = unguard_cell(row["sample_id"] or "")
             word = str(row["correct"]).strip().casefold()
-            if word not in YES | NO or row["sample_id"] in labels:
-                what = (
-                    "a second label of one sample"
-                    if row["sample_id"] in labels
-                    else f'"{one_line(word)[:40]}", which is neither yes nor no'
-                )
+            if word not in YES | NO or name in labels:
+                what = "a second label of one sample" if name in labels else f'"{one_line(word)[:40]}", which is neither yes nor no'
                 raise InputError(f"{path}, line {rows.line_num}: {what}. Write one line a sample: sample_id,yes or sample_id,no.")
-            labels[row["sample_id"]] = word in YES
+            labels[name] = word in YES
     return labels
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import re
 from collections import Counter
 from pathlib import Path
@@ -156,6 +157,17 @@ def test_places_are_shared_by_complete_questions_alone_and_lemmas_fall_back_on_t
     assert max(counts.values()) - min(counts[place] for place in range(5)) <= 1
     assert {one.answer for one in made if not one.is_complete} == {0}
     assert all(len(set(map(str.lower, one.options))) == len(one.options) for one in made), "the same words are no second option"
+
+
+@pytest.mark.parametrize("text", ["=1+1", "-5 degrees", "@home", "'=1", "''+1", "+", "-1_a", "'so'", '=HYPERLINK("a",";=b")'])
+def test_no_question_is_a_formula_and_all_of_it_comes_back(text: str, tmp_path: Path) -> None:
+    asked = Question(text, text, "CW", text, text, (), None, 2)
+    write_questions(tmp_path / "own.csv", [MultiChoiceQuestion(asked, text, (text, "b", "c", "d", "e"), 0, 4)])
+    with (tmp_path / "own.csv").open(newline="") as file:
+        cells = list(csv.reader(file))[1]
+    assert not any(re.match(r"[=+@]|-.*[^A-Za-z0-9_-]", cell) for cell in cells)
+    (found,) = read_questions(tmp_path / "own.csv", "nextqa-mc")
+    assert (found.video, found.qid, found.text, found.options[0]) == (text,) * 4
 
 
 def test_what_a_terminal_obeys_is_not_written_and_all_else_comes_back(tmp_path: Path) -> None:

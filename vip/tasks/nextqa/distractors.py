@@ -22,6 +22,7 @@ import numpy.typing as npt
 from vip.errors import InputError
 from vip.html.markup import showable
 from vip.store import replacing
+from vip.tasks.fiber.hits import guard_cell
 from vip.tasks.nextqa.files import OPTIONS, Question
 from vip.tasks.nextqa.statistics import answer_text
 
@@ -149,5 +150,5 @@ def write_questions(path: Path, made: Iterable[MultiChoiceQuestion]) -> int:
 
 
 def cell_text(text: str) -> str:
-    """Return a text on one line, with U+FFFD for what a terminal would obey."""
-    return " ".join(showable(text).splitlines())
+    """Return a text on one line, with U+FFFD for what a terminal would obey, and an apostrophe before a formula, which is read away."""
+    return guard_cell(" ".join(showable(text).splitlines()))

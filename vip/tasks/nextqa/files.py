@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, NoReturn, cast, get_args
 
 from vip.errors import InputError
+from vip.tasks.fiber.hits import unguard_cell
 from vip.untrusted import one_line
 
 QuestionType = Literal["CW", "CH", "TN", "TP", "TC", "DC", "DL", "DO", "DB"]
@@ -131,7 +132,7 @@ def _parse_text(row: Mapping[str, str], path: Path, line: int) -> str | tuple[st
 
 
 def _read_rows(path: Path, required: tuple[str, ...]) -> Iterator[tuple[int, dict[str, str]]]:
-    """Yield the number of each row's last line and its columns by name. Columns that nobody asks for may be there."""
+    """Yield the number of each row's last line and its columns by name, as `write_questions` got them. Other columns may be there."""
     with open_published(path) as binary:
         text = io.TextIOWrapper(binary, encoding="utf-8-sig", newline="")
         rows = csv.reader(_bounded_lines(text, path), strict=True)
@@ -148,7 +149,7 @@ def _read_rows(path: Path, required: tuple[str, ...]) -> Iterator[tuple[int, dic
                     continue
                 if len(row) != len(header):
                     _refuse(path, rows.line_num, f"it has {len(row)} columns, and the first line has {len(header)}")
-                yield rows.line_num, dict(zip(header, row, strict=True))
+                yield rows.line_num, dict(zip(header, map(unguard_cell, row), strict=True))
         except csv.Error as exc:
             _refuse(path, rows.line_num, str(exc))
         except UnicodeDecodeError as exc:
