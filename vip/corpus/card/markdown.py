@@ -5,9 +5,7 @@ In: a `DataCard`. Out: text. What comes from hosts and lists is text and nothing
 
 from __future__ import annotations
 
-import html
 import json
-import re
 from collections.abc import Iterator
 
 from vip.config import LANGUAGES
@@ -18,9 +16,8 @@ from vip.corpus.card.tables import CardTable, DataCard, facts, printable
 from vip.dataset.shard_names import FOLDER
 from vip.dataset.shards import SUFFIXES
 from vip.export.hf import SIZES, SIZES_ABOVE
+from vip.export.markdown import escape_markdown
 
-MARKUP = re.compile(r"([\\`*_\[\]|~$@]|:(?=//)|(?<=www)\.)", re.IGNORECASE)
-"""What counts in the middle of a line; links without brackets too."""
 BAR_LETTERS = 40
 
 
@@ -38,7 +35,7 @@ def markdown(card: DataCard) -> str:
 
 def text(value: str) -> str:
     """Return Markdown that shows the text, in one line."""
-    return MARKUP.sub(r"\\\1", html.escape(printable(value), quote=False))
+    return escape_markdown(printable(value))
 
 
 def _front_matter(card: DataCard) -> Iterator[str]:
