@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from vip.download.addresses import is_public_host, is_public_ip, youtube_id
+from vip.download.addresses import is_public_host, is_public_ip, referer, youtube_id
 
 VIDEO = "dQw4w9WgXcQ"
 
@@ -95,3 +95,25 @@ def test_an_address_of_one_video_of_youtube_has_its_id(address: str) -> None:
 )
 def test_other_addresses_have_none(address: str) -> None:
     assert youtube_id(urlsplit(address)) is None
+
+
+@pytest.mark.parametrize(
+    ("page", "address", "expected"),
+    [
+        ("https://me:pw@h.org/a/b?tok=1#x", "https://h.org/v.mp4", "https://h.org/a/b"),
+        ("https://me:pw@h.org/a/b", "https://H.org/v.mp4", "https://h.org/a/b"),
+        ("https://h.org/a?tok=1", "https://me:pw@h.org/v.mp4", "https://h.org/a"),
+        ("https://h.org/a#tok=1", "https://other.org/v.mp4", "https://h.org/"),
+        ("https://h.org/a?tok=1", "http://h.org/v.mp4", "https://h.org/"),
+        ("https://h.org/a?tok=1", "https://h.org:8443/v.mp4", "https://h.org/"),
+        ("https://me@h.org:8443/a", "https://h.org/v.mp4", "https://h.org:8443/"),
+        ("https://me:p@w@[::1]:80/a", "https://h.org/v.mp4", "https://[::1]:80/"),
+        ("https://h.org/@me/a", "https://other.org/v.mp4", "https://h.org/@me/a"),
+        ("https://h.org", "https://other.org/v.mp4", "https://h.org"),
+        ("https://me:pw@[h.org/a", "https://h.org/v.mp4", ""),
+        ("me:pw@h.org/a?tok=1", "https://h.org/v.mp4", ""),
+        ("//me:pw@h.org/a", "https://h.org/v.mp4", ""),
+    ],
+)
+def test_a_referer_has_no_login_and_no_query_and_another_origin_is_told_the_origin(page: str, address: str, expected: str) -> None:
+    assert referer(page, address) == expected

@@ -17,6 +17,7 @@ import pytest
 from tests.clips import sound
 from tests.download.conftest import Fetch
 from tests.download.pages import page, segments, video
+from tests.hostile_server import HostileServer, http
 from tests.media import Clips
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
@@ -64,6 +65,22 @@ def test_passwords_are_not_told(host: VideoHost, fetched: Fetch, refused: Refuse
     assert "secret" not in repr(fetched(f"{secret}/v.mp4"))
     host.put("/page", page("nothing"))
     assert "secret" not in str(refused(f"{secret}/page"))
+
+
+@pytest.mark.parametrize("way", ["named", "redirected"])
+def test_login_and_query_of_a_page_reach_no_other_host(fetched: Fetch, mp4: bytes, way: str) -> None:
+    def answer(request: bytes) -> bytes:
+        if request.startswith(b"GET /page"):
+            source = "/v.mp4" if way == "redirected" else f"{other.address}/v.mp4"
+            return http(page(video(source)).encode(), Content_Type="text/html")
+        return http(b"", "302 Found", Location=f"{other.address}/v.mp4")
+
+    with HostileServer(http(mp4, Content_Type="video/mp4")) as other, HostileServer(answer) as server:
+        secret = server.address.replace("://", "://me:LOGIN@")
+        assert fetched(f"{secret}/page?token=QUERY").path.read_bytes() == mp4
+        asked = b"".join(other.requests)
+        assert f"Referer: {server.address}/".encode() in asked
+        assert all(one not in asked for one in (b"LOGIN", b"QUERY", b"Authorization"))
 
 
 def test_the_video_of_a_page_is_found(host: VideoHost, fetched: Fetch, mp4: bytes) -> None:

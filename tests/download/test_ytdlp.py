@@ -10,9 +10,10 @@ from typing import Any
 
 import pytest
 from yt_dlp import YoutubeDL
-from yt_dlp.networking.common import Response
+from yt_dlp.networking.common import Request, Response
 from yt_dlp.networking.exceptions import HTTPError, TransportError
 from yt_dlp.utils import DownloadCancelled
+from yt_dlp.utils.networking import HTTPHeaderDict
 
 from vip.config import BatchSettings
 from vip.download import ytdlp
@@ -317,6 +318,17 @@ def test_an_address_with_nothing_behind_it_has_no_text(
 def test_the_text_at_an_address_is_its_beginning_whatever_its_letters(made: Downloader, monkeypatch: pytest.MonkeyPatch) -> None:
     answers(monkeypatch, Answer(b"\xffa" + b"b" * 9000))
     assert made.read("https://h/a") == "\ufffda" + "b" * 4094
+
+
+@pytest.mark.parametrize(("given", "sent"), [(None, "https://h/"), ("https://h/a?own=1", "https://h/a?own=1")])
+def test_a_referer_of_the_user_is_sent_as_it_is_and_that_of_a_page_is_not(
+    monkeypatch: pytest.MonkeyPatch, given: str | None, sent: str
+) -> None:
+    made = Downloader(BatchSettings(ytdlp_opts=f"--add-headers Referer:{given}" if given else ""))
+    answers(monkeypatch, Answer())
+    of_video = HTTPHeaderDict({"Referer": "https://h/a?own=1"})
+    made._yt.urlopen(request := Request("https://cdn/v.mp4", headers=of_video))
+    assert (request.headers["Referer"], of_video["Referer"]) == (sent, "https://h/a?own=1")
 
 
 @pytest.mark.parametrize(

@@ -56,6 +56,25 @@ def split_address(address: str) -> SplitResult:
     return parts
 
 
+def referer(page: str, address: str) -> str:
+    """Return the Referer of a request for the address: the page without login and query, and only its origin to another origin.
+
+    A page without login and query stays whole, as some hosts ask for one of their own. The query is kept from its own origin too,
+    since a redirect takes the Referer along. Empty if the page is no address.
+    """
+    try:
+        parts, asked = urlsplit(page), urlsplit(address)
+    except ValueError:
+        return ""
+    if not (parts.scheme and parts.netloc):
+        return ""
+    host = parts.netloc.rpartition("@")[2]
+    if host == parts.netloc and not parts.query and not parts.fragment:
+        return page
+    is_same_origin = (parts.scheme, host.lower()) == (asked.scheme, asked.netloc.rpartition("@")[2].lower())
+    return f"{parts.scheme}://{host}{parts.path if is_same_origin else '/'}"
+
+
 def is_public_host(host: str) -> bool:
     """Return False for a host of the private network, by name or by IP address in any spelling; names are not resolved."""
     host = unicodedata.normalize("NFKC", unquote(host)).replace("。", ".").rstrip(".").lower()

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from vip.config import BatchSettings
+from vip.download.addresses import referer
 from vip.download.disk_space import STEP_BYTES, DiskSpace, NoRoomError
 from vip.download.network_guard import waiting
 from vip.download.options import NOT_INSTALLED, parameters
@@ -194,6 +195,7 @@ def _confined_class() -> Any:
     """Return a `YoutubeDL` that writes into `folder` alone, and bounds the size of pages."""
     try:
         from yt_dlp import YoutubeDL
+        from yt_dlp.networking.common import Request
         from yt_dlp.networking.exceptions import HTTPError, TransportError
     except ImportError as exc:
         raise BackendError(NOT_INSTALLED) from exc
@@ -226,6 +228,8 @@ def _confined_class() -> Any:
             return super().build_request_director(kept, preferences)
 
         def urlopen(self, req: Any) -> Any:
+            if isinstance(req, Request):
+                self._clean_referer(req)
             try:
                 with waiting():
                     answer = super().urlopen(req)
@@ -236,6 +240,13 @@ def _confined_class() -> Any:
             answer.read = functools.partial(read_bounded, answer.read)
             self._answers.append(answer)
             return answer
+
+        def _clean_referer(self, request: Request) -> None:
+            """Replace the address of a page, which extractors give as it came, with login and query."""
+            page = request.headers.get("Referer")
+            if page and page != self.params["http_headers"].get("Referer"):  # that one is of the user
+                request.headers = request.headers.copy()  # of the video, for all its parts
+                request.headers["Referer"] = referer(page, request.url)
 
         def process_info(self, info_dict: dict[str, Any]) -> Any:
             if info_dict.get("ext") not in EXTENSIONS:  # of an address such as get.php; yt-dlp refuses what could be a program
