@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from tests.media import card
 from tests.video.drawing import animate, hole, write
 from vip.errors import InputError
-from vip.video.source import AddressSource, FileSource, PicturesSource, contents, pictures, sha256_of, source_of
+from vip.video.source import AddressSource, DownloadedSource, FileSource, PicturesSource, contents, pictures, sha256_of, source_of
 
 SECRETS = "https://anna:pa%40ss@example.org:8443/a/My%20clip.mp4?token=hidden#t=5"
 
@@ -34,6 +35,29 @@ def test_what_a_file_is_known_again_by(tmp_path: Path) -> None:
     assert source.sha256() == sha256_of(source.path) == hashlib.sha256(b"12345").hexdigest()
     source.path.unlink()
     assert source.state() is None
+
+
+@pytest.mark.parametrize(
+    ("name", "called", "stem"),
+    [("a.b.mp4", None, "a.b"), ("a.mp4", "talk", "talk"), ("..mp4", None, "video..mp4"), ("...", None, "video..."), (".a.mp4", None, ".a")],
+)
+def test_no_run_folder_is_named_by_dots_alone(name: str, called: str | None, stem: str) -> None:
+    assert FileSource(Path("folder") / name, called).stem == stem
+
+
+def test_a_download_is_named_after_its_address_and_not_after_its_place_in_the_cache(tmp_path: Path) -> None:
+    source = DownloadedSource(tmp_path / "0123.webm", "talk", address="https://h/watch?v=secret", shown="https://h/watch#sha256-0123")
+    assert (source.name, source.stem, source.identity) == ("talk.webm", "talk", "https://h/watch?v=secret")
+    assert (source.location, str(source)) == ("https://h/watch#sha256-0123", "https://h/watch")
+    assert source.state() is None
+    source.path.write_bytes(b"123")
+    assert source.state() == (3, source.path.stat().st_mtime_ns)
+
+
+def test_a_pipe_is_no_file(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "a.mp4")
+    with pytest.raises(InputError, match=r"a\.mp4 is no regular file\. Give a video file\."):
+        source_of(tmp_path / "a.mp4")
 
 
 @pytest.mark.parametrize("address", ["http://example.org/a.mp4", "HTTPS://example.org/a.mp4?x=1"])
@@ -106,6 +130,58 @@ def test_a_folder_of_pictures_is_one_video(frames: Path) -> None:
     assert (source.stem, source.location, str(source)) == ("frames", str(frames), str(frames))
 
 
+def test_the_folder_is_known_again_by_all_its_pictures(frames: Path) -> None:
+    source = source_of(frames)
+    assert isinstance(source, PicturesSource)
+    for number, path in enumerate(source.paths):
+        path.write_bytes(bytes(number))
+        os.utime(path, ns=(0, 1000 * (number + 1) % 4000))  # the third is the newest
+    assert source.state() == (0 + 1 + 2 + 3 + 4, 3000)
+    digests = b"".join(hashlib.sha256(bytes(number)).digest() for number in range(5))
+    assert source.sha256() == hashlib.sha256(digests).hexdigest()
+    source.paths[2].unlink()
+    assert source.state() is None
+
+
+def test_no_two_lists_of_pictures_of_a_folder_are_the_same_video(frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one, two, three = (frames / name for name in ("shot_0001.png", "shot_0002.png", "shot_3.png"))
+    identities = {source_of(chosen).identity for chosen in ([one, two], [one, three], [one, two, three], [one], frames)}
+    assert len(identities) == 5
+    pattern, same = source_of(frames / "shot_000%d.png"), source_of([one, two])
+    assert isinstance(pattern, PicturesSource)
+    assert isinstance(same, PicturesSource)
+    assert (pattern.paths, pattern.name, same.name) == (same.paths, "shot_000%d.png", "frames")
+    assert pattern.identity != same.identity
+    monkeypatch.chdir(frames)
+    assert source_of([Path(one.name), Path(two.name)]).identity == source_of([one, two]).identity
+
+
+def test_endings_may_be_written_large(frames: Path) -> None:
+    large = write(frames / "LARGE_7.PNG", card(1, 32, 24))
+    (frames / "TALK.MP4").touch()
+    videos, shown, links = contents(frames)
+    assert ([path.name for path in videos], large in shown, len(shown), links) == (["TALK.MP4"], True, 6, 0)
+    assert source_of(large) == source_of([large]) == PicturesSource((large,), large, "LARGE_7")
+    assert source_of(frames / "LARGE_%d.PNG") == PicturesSource((large,), frames / "LARGE_%d.PNG", "LARGE")
+
+
+@pytest.mark.parametrize("name", ["a.png", "a.mp4"])
+def test_a_folder_that_is_named_like_a_file_is_none(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).mkdir()
+    assert contents(tmp_path) == ([], [], 0)
+
+
+def test_a_folder_of_links_that_lead_out_says_so(frames: Path, tmp_path: Path) -> None:
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "a.png").symlink_to(frames / "other.jpg")
+    with pytest.raises(InputError, match=r"links holds only links that lead out of it\. Name what they lead to"):
+        source_of(tmp_path / "links")
+    write(tmp_path / "links" / "b.png", card(1, 32, 24))
+    source = source_of(tmp_path / "links")
+    assert isinstance(source, PicturesSource)
+    assert [path.name for path in source.paths] == ["b.png"]
+
+
 def test_a_folder_named_by_dots_has_the_name_of_the_folder(frames: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(frames)
     assert source_of(".").stem == "frames"
@@ -117,6 +193,7 @@ def test_a_folder_named_by_dots_has_the_name_of_the_folder(frames: Path, monkeyp
         ("shot_%04d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png"]),
         ("shot_%d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png", "shot_3.png"]),
         ("shot_%1d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png", "shot_3.png"]),
+        ("shot_%2d.png", ["shot_0001.png", "shot_0002.png", "shot_0010.png"]),
     ],
 )
 def test_a_pattern_is_the_files_that_fit_it(frames: Path, pattern: str, names: list[str]) -> None:
