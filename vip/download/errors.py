@@ -71,6 +71,8 @@ def item_error(exc: BaseException, log: Sequence[str] = ()) -> ItemError:
     from yt_dlp.networking.exceptions import HTTPError
 
     chain = list(causes(exc))
+    if any(isinstance(one, MemoryError) for one in chain):
+        return ItemError("The page or the playlist of the video takes too much memory. Give another address.", "unreadable")
     sentence = sentence_of(chain)
     kind = _kind(chain, sentence)
     if kind == "other":
@@ -159,6 +161,7 @@ def causes(exc: BaseException | None) -> Iterator[BaseException]:
         yield one
         kept = getattr(one, "exc_info", None)
         waiting += [kept[1] if isinstance(kept, tuple) else None, getattr(one, "cause", None), one.__cause__, one.__context__]
+        waiting += getattr(one, "unexpected_errors", [])
 
 
 def _retry_after_s(value: str | None) -> float | None:

@@ -21,6 +21,7 @@ from vip.dataset.sanitize import without_logins
 from vip.download.addresses import YOUTUBE_ID
 from vip.download.disk_space import UNKNOWN_BYTES, DiskSpace, NoRoomError
 from vip.download.errors import causes, item_error
+from vip.download.memory_limit import limit_memory
 from vip.download.network_guard import guard_network
 from vip.download.youtube8m import look_up
 from vip.download.ytdlp import Downloader, ProgressCallback, downloader_for, no_progress
@@ -82,7 +83,7 @@ def _fetch_once(
 ) -> DownloadedVideo:
     with guard_network(settings.public_only, downloader.proxies) as guard:
         try:
-            with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
+            with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch, limit_memory():
                 downloader.limits.start(room_bytes, space, on_progress)
                 return _fetch(item, settings, downloader, Path(scratch), folder)
         except NoRoomError:

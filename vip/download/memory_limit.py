@@ -1,0 +1,69 @@
+"""Bounds the memory of a download: a playlist of 600 bytes can state 10^12 parts, and yt-dlp makes a list of them.
+
+yt-dlp repeats parts with `range`, which is replaced while a download lasts. Whatever else grows, such as the names of parts and the
+bodies of redirects, meets a limit of the system, which is one for all threads of the process. It holds on Linux alone.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from vip.errors import ItemError
+
+MOST_PARTS = 1_000_000  # a day in parts of 2 s has 864,000 in 20 qualities
+MEMORY_BYTES = 2**31  # beyond what is in use before; a page of `PAGE_BYTES` takes half of it
+REPEATING = ("yt_dlp.extractor.common", "yt_dlp.downloader.f4m")  # a newer yt-dlp may lack the second
+
+
+@contextmanager
+def limit_memory() -> Iterator[None]:
+    """Bound the memory that this process takes inside the block.
+
+    Raises:
+        ItemError: yt-dlp repeats more than `MOST_PARTS` parts.
+        MemoryError: more than `MEMORY_BYTES` would be taken.
+    """
+    with _limit_parts(), _limit_data():
+        yield
+
+
+@contextmanager
+def _limit_parts() -> Iterator[None]:
+    modules, count = [vars(sys.modules[name]) for name in REPEATING if name in sys.modules], 0
+
+    def bounded_range(*numbers: int) -> range:
+        nonlocal count
+        found = range(*numbers)
+        count += 1 + len(found[:MOST_PARTS])  # the part itself, and how often it is repeated; `len` of a huge range fails
+        if count > MOST_PARTS:
+            raise ItemError(f"The playlist of the video states more than {MOST_PARTS:,} parts. Give another address.", "unreadable")
+        return found
+
+    for module in modules:
+        module["range"] = bounded_range
+    try:
+        yield
+    finally:
+        for module in modules:
+            del module["range"]
+
+
+@contextmanager
+def _limit_data() -> Iterator[None]:
+    if sys.platform != "linux":
+        yield
+        return
+    import resource
+
+    pages = int(Path("/proc/self/statm").read_text().split()[5])
+    before = resource.getrlimit(resource.RLIMIT_DATA)
+    wanted = pages * resource.getpagesize() + MEMORY_BYTES
+    limits = [wanted, *(one for one in before if one != resource.RLIM_INFINITY)]
+    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_DATA, before)
