@@ -80,3 +80,9 @@ def test_from_a_minute_on_lengths_are_minutes(seconds: float, text: str) -> None
     facts.domains.update({"Games": 2})
     table, _ = data_set_tables(facts, name="mine", samples=None)
     assert [cell.text for cell in table.rows[-1]][:5] == ["mine", "", "", "Games", text]
+
+
+def test_a_data_set_of_no_video_is_said(tmp_path: Path) -> None:
+    write_shard(str(tmp_path), 0, [], "webdataset")
+    with pytest.raises(VipError, match=r"no video is there\. Give run folders, or what vip batch wrote"):
+        measure_data_set([str(tmp_path)])

@@ -167,3 +167,22 @@ def test_each_number_of_frames_is_one_evaluation_for_each_way_of_choosing_them(t
         "org-model-tag",
         "engine",
     ]
+
+
+@pytest.mark.extra("rouge_score")
+def test_without_an_engine_the_baselines_answer_and_one_that_cannot_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_KEY", "ANTHROPIC_API_KEY", "GEMINI_API_KEY", "GOOGLE_API_KEY", "VIP_ENGINE"):
+        monkeypatch.delenv(name, raising=False)
+    notes = Notes()
+    one = str(described_folder(tmp_path / "runs" / "a", 6))
+    scores, _ = evaluate([one], ["prediction"], tmp_path / "out", asking=CaptionSettings(), metrics=["rouge-l"], observer=notes)
+    assert {result.engine for result in scores.results} == {"baseline:copy-nearest", "baseline:frequent-words"}
+    assert notes.texts[0] == "No engine is set, so the baselines alone answer. Name one with --engine."
+    assert [text.partition(": ")[0] for text in notes.texts if text.startswith("Left out")] == [
+        f"Left out the baseline {name}" for name in ("random-keyframe", "nearest-text")
+    ]
+    assert sorted(path.name for path in (tmp_path / "out" / "prediction-1-famous").glob("*.jsonl")) == [
+        "copy-nearest.jsonl",
+        "frequent-words.jsonl",
+        "samples.jsonl",
+    ]

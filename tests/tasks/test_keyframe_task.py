@@ -216,3 +216,17 @@ def test_an_answer_that_fits_is_three_descriptions(tmp_path: Path) -> None:
 
 def test_a_sample_names_its_task() -> None:
     assert [load_task(name).name for name in ("infilling", "infilling-2", "prediction-3")] == ["infilling", "infilling", "prediction"]
+
+
+def test_pictures_of_a_data_set_cannot_be_shown_and_a_sample_of_another_task_is_refused() -> None:
+    video = DescribedVideo("v", [DescribedFrame(f"v:{n}", float(n), DescriptionText(dense_caption=f"{n}")) for n in range(5)])
+    shown = SampleSettings(context=1, targets=1, representation="dense", pictures=True)
+    with pytest.raises(InputError, match=r"--pictures needs run folders; the pictures of v:0 lie in the shards"):
+        list(VideoInfilling()._windows(video, shown))
+    sample = next(VideoInfilling()._windows(video, shown.model_copy(update={"pictures": False})))
+    other = sample.model_copy(update={"ask": Choice(question="?", options=("a", "b"))})
+    for refused in (lambda: VideoInfilling().request(other, None), lambda: VideoInfilling().parse(other, "{}")):
+        with pytest.raises(InputError, match="infilling-1/v/0 is no sample of infilling or prediction"):
+            refused()
+    with pytest.raises(InputError, match=r"p\.json: prediction has no published form of predictions"):
+        VideoPrediction().read_predictions(Path("p.json"), [])

@@ -431,3 +431,15 @@ def test_a_folder_in_the_place_of_the_answers_is_refused(file: Path, tmp_path: P
         predict(file, tmp_path, asking=FAKE, observer=QUIET)
     with pytest.raises(UsageError, match="is a folder"):
         predict_with_baseline(file, tmp_path, "copy-nearest", overwrite=True, observer=QUIET)
+
+
+@pytest.mark.parametrize("kept", [1, 2, 3])
+def test_of_many_videos_the_examples_are_those_of_the_smallest_hash(
+    kept: int, made: list[Sample], file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = [one.id for one in open_samples(file, seed=3).examples]
+    assert len(every) == 4
+    monkeypatch.setattr(module, "EXAMPLES_KEPT", kept)
+    assert [one.id for one in open_samples(file, seed=3).examples] == every[:kept]
+    write_samples(tmp_path / "turned.jsonl", made[::-1])
+    assert [one.id for one in open_samples(tmp_path / "turned.jsonl", seed=3).examples] == every[:kept]

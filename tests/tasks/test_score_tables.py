@@ -9,7 +9,7 @@ import pytest
 from tests.tasks.scoring import WordTask, answer, description, joined, result, sample, score_of
 from vip.records import NOT_DETERMINED
 from vip.tasks.comparison import Difference
-from vip.tasks.records import Prediction, Score
+from vip.tasks.records import JudgeCalibration, Prediction, Score
 from vip.tasks.score import score
 from vip.tasks.score_tables import comparison_table, group_table, groupings, p_cell, result_labels, score_cell, score_tables
 
@@ -136,3 +136,13 @@ def test_what_was_left_out_or_has_no_answer_is_said_of_each_file() -> None:
         "one: 3 samples without a prediction left out; compare with no other score.",
         "Said once.",
     )
+
+
+def test_a_judge_that_cannot_be_corrected_says_why() -> None:
+    known = {"labelled": 1, "agreement": 1.0, "base_rate": 1.0, "kappa": None, "sensitivity": 1.0, "specificity": None}
+    found = JudgeCalibration(**known, corrected=None, low=None, high=None, no_correction="People call no answer wrong.")  # type: ignore[arg-type]
+    score = score_of(50.0).model_copy(update={"calibration": found, "without_value": 2})
+    (table,) = score_tables([result("infilling-1", "one", metrics={"judge:x": score})])
+    said = "one, judge:x: agrees with people on 100.0 % of 1 answer (κ not defined, base rate 100.0 %). People call no answer wrong."
+    assert said in table.notes
+    assert "one, judge:x: 2 answers without a value counted as wrong." in table.notes

@@ -126,3 +126,8 @@ def test_names_stand_at_the_left_and_numbers_at_the_right_in_every_form() -> Non
     assert "| --- | --- | --: |" in render(table, "markdown")
     wide = Table(title="t", columns=("name", "long name", "value"), rows=((TableCell("x"), TableCell("y"), number_cell(1.0)),), labels=2)
     assert render(wide, "text").splitlines()[1:] == ["name  long name  value", "x     y           1.00"]
+
+
+def test_the_best_of_numbers_that_are_shown_by_other_words_is_found_by_their_value() -> None:
+    rows = [[TableCell("ten", 10.0)], [TableCell("", 9.0)], [TableCell("9.5 ± 1", 9.5)]]
+    assert [row[0].is_best for row in mark_best(rows, 0)] == [True, False, False]

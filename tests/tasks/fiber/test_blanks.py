@@ -185,3 +185,13 @@ def test_a_list_of_available_videos_has_ids_or_names_of_clips(tmp_path: Path) ->
     path.write_bytes(b"\xff\xfe")
     with pytest.raises(InputError, match="is not UTF-8 text"):
         read_available(path)
+
+
+def test_a_clip_that_makes_no_record_and_a_list_that_is_no_text_are_one_sentence(tmp_path: Path) -> None:
+    odd = video("a dog runs", video_id="\x1b" + "v" * 1001)
+    with pytest.raises(InputError, match=r'^"[^"\x1b]{1,80}" makes no record: .*1000 characters.*\. Repair it\.$'):
+        list(make_blanks([odd], chunk_articles))
+    for data, said in ((b"ok\n\xff", r"is not UTF-8 text \(byte 3\)"), (b" \n\n", "names no video")):
+        (tmp_path / "there.txt").write_bytes(data)
+        with pytest.raises(InputError, match=said):
+            read_available(tmp_path / "there.txt")

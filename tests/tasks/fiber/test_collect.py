@@ -526,3 +526,29 @@ def test_a_wrong_policy_is_refused(text: str, message: str, tmp_path: Path) -> N
     (tmp_path / "policy.toml").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_policy(tmp_path / "policy.toml")
+
+
+def test_a_mark_is_any_of_its_words_and_a_sheet_that_cannot_be_read_is_one_sentence(tmp_path: Path) -> None:
+    sheet = tmp_path / "marked.csv"
+    rows = [("A", " Y "), ("A", "n"), ("B", ""), ("A", "y"), ("'=C", "Y"), ("B", "maybe")]
+    sheet.write_text("worker_id,answer,correct?\n" + "".join(f"{name},x,{mark}\n" for name, mark in rows), encoding="utf-8-sig")
+    assert read_marks(sheet) == {"A": 2, "B": 0, "=C": 1}
+    sheet.write_bytes(b"worker_id,answer,correct?\n\xff,x,y\n")
+    with pytest.raises(InputError, match=r"is not UTF-8 text \(byte 26\)"):
+        read_marks(sheet)
+    for read in (read_marks, lambda path: read_paid([path]), read_policy):
+        with pytest.raises(InputError, match=r"none\.csv cannot be read: No such file"):
+            read(tmp_path / "none.csv")  # type: ignore[operator]
+
+
+def test_what_was_paid_is_that_of_all_files_and_a_damaged_line_is_named(tmp_path: Path) -> None:
+    for number in (1, 2):
+        row = {"AssignmentId": f"A{number}", "WorkerId": f"W{number}"}
+        (tmp_path / f"{number}.jsonl").write_text(json.dumps(row) + "\n")
+    paths = [tmp_path / "1.jsonl", tmp_path / "2.jsonl"]
+    assert read_paid(paths) == ({"A1", "A2"}, {"W1", "W2"})
+    assert read_paid([]) == (set(), set())
+    for damage in ("{", "[1]", '"x"', "{}", '{"AssignmentId": "A"}', ""):
+        paths[1].write_text(f'{{"AssignmentId": "A", "WorkerId": "W"}}\n{damage}\n')
+        with pytest.raises(InputError, match=r"2\.jsonl, line 2: it is no bonus"):
+            read_paid(paths)

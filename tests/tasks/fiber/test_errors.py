@@ -32,7 +32,7 @@ from vip.tasks.fiber.records import FiberRecord, write_records
 from vip.tasks.fiber.task import sample_of
 from vip.tasks.files import write_samples
 from vip.tasks.page_samples import PagePictures
-from vip.tasks.records import Prediction, SamplePicture
+from vip.tasks.records import FreeText, Prediction, SamplePicture
 
 
 def write_predictions(path: Path, phrases: list[str]) -> Path:
@@ -210,3 +210,12 @@ def test_rows_and_page_say_how_many_people_agree_and_show_three_frames(tmp_path:
     assert page.count("<img") == 3
     facts = re.findall(r"<dt>([^<]+)</dt>\s*<dd>\s*(?:<[^>]+>)*([^<]+)", page)
     assert [(name, value.strip()) for name, value in facts][:3] == [("Blanks", "3"), ("People agree", "2"), ("Errors", "1")]
+
+
+def test_what_is_no_blank_with_answers_has_no_errors(tmp_path: Path) -> None:
+    sample = sample_of(agreed("a dog", "x"))
+    store.write_rows(tmp_path / "p.jsonl", [Prediction(sample_id=sample.id, value="dog")])
+    for change in ({"reference": None}, {"ask": FreeText(question="What?")}):
+        write_samples(tmp_path / "samples.jsonl", [sample.model_copy(update=change)])
+        with pytest.raises(InputError, match='The sample "x_000005_000015" is no blank with answers'):
+            read_cases(tmp_path / "samples.jsonl", [tmp_path / "p.jsonl"])

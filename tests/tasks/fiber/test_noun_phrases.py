@@ -137,3 +137,12 @@ def test_parses_of_spacy_are_tokens(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
     with pytest.raises(BackendError, match="has no model large here"):
         load_parser("spacy:large")
+
+
+def test_only_the_order_that_a_verb_behind_it_hangs_on_is_that_of_in_order_to() -> None:
+    capitals = parse(("IN", "ADP", "IN", "prep", 0), ("ORDER", "NOUN", "NN", "pobj", 0), *IN_ORDER[2:])
+    assert not is_noun_phrase(capitals, capitals[1].start, capitals[3].end)
+    short = parse(*IN_ORDER[:2], ("to", "PART", "TO", "aux", 1), IN_ORDER[3])
+    assert is_noun_phrase(short, short[1].start, short[2].end), "nothing stands behind its to"
+    turned = parse(*IN_ORDER[:2], ("to", "PART", "TO", "aux", 3), ("win", "VERB", "VB", "acl", 2))
+    assert is_noun_phrase(turned, turned[1].start, turned[3].end), "to and win hang on each other"

@@ -251,3 +251,13 @@ def test_notes_of_another_form_are_refused(text: str, message: str, tmp_path: Pa
     (tmp_path / "notes.csv").write_text(text, encoding="utf-8")
     with pytest.raises(InputError, match=message):
         read_notes(tmp_path / "notes.csv")
+
+
+def test_the_agreement_of_captions_has_a_row_where_it_is_known_and_figures_are_kept_as_they_are() -> None:
+    found = measure_answers(RECORDS)
+    names = [[row[0].text for row in statistics_tables(found, caption_agreement=value)[1].rows] for value in (None, 0.0)]
+    assert names[1] == [*names[0], "F1 of captions"]
+    assert statistics_tables(found, caption_agreement=0.0)[1].rows[-1][3].number == 0.0
+    row = as_row(found, caption_agreement=0.25)
+    assert (row["caption_agreement"], row["notes"]) == (0.25, None)
+    assert row["by_unique_answers"] == found.by_unique_answers
