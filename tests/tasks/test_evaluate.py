@@ -8,7 +8,7 @@ import pytest
 
 from tests.tasks.described import described_folder
 from vip.config import CaptionSettings, PredictSettings, SampleSettings
-from vip.errors import UsageError
+from vip.errors import InputError, UsageError
 from vip.protocols import SilentObserver
 from vip.tasks import evaluate as module
 from vip.tasks.evaluate import evaluate
@@ -186,3 +186,9 @@ def test_without_an_engine_the_baselines_answer_and_one_that_cannot_is_left_out(
         "frequent-words.jsonl",
         "samples.jsonl",
     ]
+
+
+@pytest.mark.extra("rouge_score")
+def test_frames_are_for_those_of_several_tasks_that_show_some(runs: list[str], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"none\.csv"):  # infilling alone would refuse --frames
+        evaluate(["none.csv"], ["nextqa-mc", "infilling"], tmp_path / "out", frames=(4,), observer=Notes())

@@ -230,3 +230,14 @@ def test_pictures_of_a_data_set_cannot_be_shown_and_a_sample_of_another_task_is_
             refused()
     with pytest.raises(InputError, match=r"p\.json: prediction has no published form of predictions"):
         VideoPrediction().read_predictions(Path("p.json"), [])
+
+
+def test_the_example_shows_letters_of_every_language_as_they_are(tmp_path: Path) -> None:
+    first = samples(VideoInfilling(), described_folder(tmp_path / "a", 6), representation="dense")[0]
+    assert first.reference is not None
+    reference = first.reference.model_copy(update={"values": ((DescriptionText(dense_caption="Ein Vögel 鳥 …"),) * 3,)})
+    request = VideoInfilling().request(first, first.model_copy(update={"id": "other", "reference": reference}))
+    assert 'Answer: {"descriptions": ["Ein Vögel 鳥 …", "Ein Vögel 鳥 …", "Ein Vögel 鳥 …"]}' in request.text
+    assert request.demonstration == "other"
+    bare = VideoInfilling().request(first, first.model_copy(update={"id": "other", "reference": None}))
+    assert "An example of another video" not in bare.text

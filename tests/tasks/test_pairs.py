@@ -203,3 +203,12 @@ def test_samples_that_count_as_wrong_are_not_left_out(tmp_path: Path) -> None:
     wrong, left = (join_files(samples, rows, missing=missing) for missing in ("wrong", "leave-out"))  # type: ignore[arg-type]
     assert (wrong.left_out, wrong.statuses) == (0, ("missing", "refused", "ok", "missing"))
     assert (left.left_out, left.statuses, [key.id for key in left.pairs.keys]) == (2, ("refused", "ok"), [one.id for one in SAMPLES[1:3]])
+
+
+def test_files_that_are_not_there_are_said_with_what_makes_them(tmp_path: Path) -> None:
+    samples, predictions = tmp_path / "samples.jsonl", tmp_path / "p.jsonl"
+    with pytest.raises(InputError, match=r"samples\.jsonl cannot be read: No such file or directory\. Make it again with `vip samples"):
+        join_files(samples, predictions)
+    write(samples, [sample("a", "x")])
+    with pytest.raises(InputError, match=r"p\.jsonl cannot be read: No such file or directory\. Make it again with `vip predict"):
+        join_files(samples, predictions)

@@ -313,3 +313,20 @@ def test_all_tables_have_groups_differences_and_the_curve(folder: Path) -> None:
         "Differences in points",
     ]
     assert any("Table 3" in table.title for table in all_tables(score_files([folder], ScoreOptions()), paper=True))
+
+
+@pytest.mark.parametrize("suite", ["value", "nextqa"])
+def test_a_suite_names_its_tasks_and_samples_itself(suite: str, folder: Path) -> None:
+    for more in ({}, {"task": "nextqa-mc"}, {"samples": folder / "samples.jsonl"}):
+        annotations = (folder,) if more else ()
+        with pytest.raises(UsageError, match=r"--annotations (DIR|val\.csv)\. It names the tasks itself"):
+            score_files([folder / "good.jsonl"], ScoreOptions(suite=suite, annotations=annotations, **more))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r'There is no suite "values"\. There are: value, nextqa\.'):
+        score_files([folder], ScoreOptions(suite="values"))
+
+
+def test_a_result_of_another_program_is_none_of_vip(folder: Path) -> None:
+    for text in ("[1]", '{"accuracy": 1.0}'):
+        (folder / "result.json").write_text(text)
+        with pytest.raises(UsageError, match=r"result\.json is no JSONL file of `vip predict`"):
+            score_files([folder / "result.json"], ScoreOptions())

@@ -15,7 +15,7 @@ from vip.tasks.nextqa import baselines
 from vip.tasks.nextqa.baselines import farthest_option, nearest_option
 from vip.tasks.nextqa.mc import NextqaMultiChoice
 from vip.tasks.nextqa.oe import NextqaOpenEnded
-from vip.tasks.records import Choice, Sample
+from vip.tasks.records import Choice, FreeText, Sample
 from vip.tasks.task import Task
 
 
@@ -136,3 +136,20 @@ def test_sim_baselines_ask_the_encoder_for_many_questions_at_once(samples: list[
     asked.clear()
     assert answers(task, "sim-qa", samples) == found
     assert asked == [18, 6]
+
+
+def test_a_training_set_without_answers_and_samples_without_options_are_refused(tmp_path: Path, samples: list[Sample]) -> None:
+    bare = write_csv(tmp_path / "train.csv", [("t", "1", "CW")], ("video", "qid", "type"))
+    with pytest.raises(InputError, match=r"train\.csv has no answers\. Give the train\.csv of NExT-QA"):
+        answers(NextqaOpenEnded(train=bare), "popular", samples)
+    asked = samples[0].model_copy(update={"ask": FreeText(question="why")})
+    for name in ("longest", "shortest", "random", "always:0"):
+        with pytest.raises(InputError, match=r"The sample v1_0 has no options\. Make samples of nextqa-mc"):
+            answers(NextqaMultiChoice(), name, [asked])
+
+
+@pytest.mark.parametrize("kind", [NextqaMultiChoice, NextqaOpenEnded])
+def test_a_task_with_a_training_set_is_the_same_task(kind: type[NextqaMultiChoice | NextqaOpenEnded], tmp_path: Path) -> None:
+    task = kind()
+    assert task.with_training(tmp_path / "train.csv") == kind(train=tmp_path / "train.csv")
+    assert task.train is None

@@ -158,3 +158,17 @@ def test_the_record_of_a_set_has_its_shares_lengths_and_counts(tmp_path: Path) -
     assert found["answer_words"]["T"]["mean"] == 1.0
     assert (found["questions_a_video"], found["why_share"], found["yes_no"]) == ({"2": 2}, 0.25, {"yes": 0, "no": 0})
     assert found["openings"] == {"why did dog": 1, "what did dog": 1, "what did man": 1, "where is this": 1}
+
+
+def test_parts_of_speech_have_their_share_of_all_words_of_answers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Tagger:
+        def tag(self, tokens: list[str]) -> list[tuple[str, str]]:
+            return [(token, "NN" if token in ("dog", "cat") else "VB") for token in tokens]
+
+    monkeypatch.setattr(figures, "load_tagger", Tagger)
+    path = write_csv(tmp_path / "own.csv", [*OE_ROWS, ("v3", 1, 1, 1, "what", "run", 0, "CW")], OE_COLUMNS)
+    found = NextqaOpenEnded().describe_data([path])
+    (chart,) = [chart.svg for chart in found.charts if chart.title == "own: parts of speech in answers"]
+    assert "75.0 %" in chart
+    assert "25.0 %" in chart
+    assert not any("10 (c)" in note for note in found.notes)

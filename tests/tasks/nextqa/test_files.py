@@ -6,6 +6,7 @@ import csv
 import gzip
 import json
 import os
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,15 @@ def test_pipes_and_links_in_a_circle_hold_nothing_up(tmp_path: Path) -> None:
         has_options(tmp_path / "val.csv")
     with pytest.raises(InputError, match="cannot be read"):
         task_of(tmp_path / "p.jsonl")
+
+
+@pytest.mark.parametrize("damage", [lambda data: data[:-9], lambda data: data[:10] + b"\xff" * 12, lambda data: b"no archive"])
+def test_a_damaged_packed_result_is_one_sentence_and_a_whole_one_is_read(damage: Callable[[bytes], bytes], tmp_path: Path) -> None:
+    path, data = tmp_path / "r.json.gz", gzip.compress(json.dumps({"v_1": {"prediction": 1}}).encode())
+    path.write_bytes(data)
+    assert read_choices(path) == ({"v_1": ChosenOption(1, None)}, 0)
+    path.write_bytes(damage(data))
+    with pytest.raises(InputError, match=r"r\.json\.gz cannot be read \(.*\)\. Download it again\."):
+        read_choices(path)
+    with pytest.raises(InputError, match=r"none\.json cannot be read: No such file"):
+        read_choices(tmp_path / "none.json")

@@ -170,3 +170,20 @@ def test_a_question_without_words_and_a_clip_without_captions_are_read(tmp_path:
     _, (found,) = read("yc2r", write_lines(tmp_path / "c.jsonl", [{"desc_id": 1, "desc": "cut", "vid_name": "a_b_7", "ts": [1, 2]}]))
     assert (found.video, found.clip, found.start_s) == ("a_b", "a_b_7", None)
     assert found.reference == Reference(values=(("a_b_7",),))
+
+
+def test_the_index_may_be_packed_and_a_damaged_one_is_one_sentence(tmp_path: Path) -> None:
+    data = write_index(tmp_path).read_bytes()
+    packed = tmp_path / "tvr_video2dur_idx.json.gz"
+    packed.write_bytes(gzip.compress(data))
+    assert read_video_index(packed) == {7: "park", 8: "street"}
+    for damaged in (gzip.compress(data)[:-20], data, b"", gzip.compress(b"\xff")):
+        packed.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"json\.gz is no JSON \(.*\)\. Give <task>_video2dur_idx\.json as it was published") as caught:
+            read_video_index(packed)
+        assert "\n" not in str(caught.value)
+    for path in (tmp_path / "none.json", tmp_path / "none.json.gz"):
+        with pytest.raises(InputError, match=r"cannot be read: No such file"):
+            read_video_index(path)
+    with pytest.raises(InputError, match=r"none\.json (cannot be read|is no file)"):
+        read("tvqa", tmp_path / "none.json")

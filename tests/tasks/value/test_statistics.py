@@ -10,6 +10,7 @@ import pytest
 
 from tests.tasks.value.made import query, write_json, write_lines
 from vip.errors import BackendError, InputError
+from vip.tasks.value import statistics as module
 from vip.tasks.value.statistics import WordCounts, measure_folder
 from vip.tasks.value.statistics_page import length_shares, published_words, statistics_json, statistics_tables, write_statistics_page
 
@@ -231,3 +232,31 @@ def test_the_json_has_what_was_measured(folder: Path) -> None:
     assert (violin["videos"], violin["lengths_percent"], violin["mean_length_s"]) == (2, None, None)
     assert written["tasks"]["value-violin"]["splits"] == {"test": {"videos": 1, "texts": 2}, "test_private": {"videos": 1, "texts": 1}}
     assert written["tasks"]["value-tvr"]["words"] == {"texts": 2, "nouns": ["dog"], "verbs": ["run", "see"]}
+
+
+def test_words_are_counted_by_their_shortest_base_form_and_as_they_stand_where_none_is_known(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Forms:
+        def __init__(self, folder: Path) -> None:
+            pass
+
+        def base_forms(self, word: str, part: str) -> list[str]:
+            return {"dogs": ["doggie", "dog", "dox"], "runs": ["run"]}.get(word, [])
+
+    monkeypatch.setattr(module, "WordNet", Forms)
+    monkeypatch.setattr(module, "find_wordnet", lambda: tmp_path)
+    tvr = measure_folder(folder, tag=tag).tasks[0].words
+    assert tvr is not None
+    assert (dict(tvr.nouns), dict(tvr.verbs)) == ({"dog": 2}, {"sees": 1, "run": 1})
+
+    def missing() -> Path:
+        raise BackendError("WordNet is not here.")
+
+    monkeypatch.setattr(module, "find_wordnet", missing)
+    found = measure_folder(folder, tag=tag)
+    assert found.notes == ("Words are counted as they stand. WordNet is not here.",)
+    assert found.tasks[0].words is not None
+    assert dict(found.tasks[0].words.nouns) == {"dogs": 1, "dog": 1}
+    monkeypatch.setattr(module, "load_tagger", missing)
+    assert measure_folder(folder).notes == ("No words are counted. WordNet is not here.",), "what stands is counted by nobody then"

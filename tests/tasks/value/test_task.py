@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.metrics.golden import golden
-from tests.tasks.value.made import read, score, write_index, write_json, write_lines
+from tests.tasks.value.made import query, read, score, write_index, write_json, write_lines
 from vip.config import SampleSettings
-from vip.errors import UsageError
+from vip.errors import InputError, UsageError
 from vip.tasks.frames import make_samples
 from vip.tasks.records import Choice, Found, Rank
 from vip.tasks.registry import load_task
@@ -264,3 +264,9 @@ def test_samples_of_all_files_are_read_and_numbers_are_those_of_the_split(tmp_pa
         rows = [{"desc_id": key, "predictions": [7]} for key in (1, 2)]
         found = list(task.read_predictions(write_json(tmp_path / "p.json", {"VR": rows}), samples))
         assert {one.value.vr for one in found if isinstance(one.value, Found)} == {(name,)}
+
+
+def test_a_query_has_no_longest_option(tmp_path: Path) -> None:
+    _, (sample,) = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1)]))
+    with pytest.raises(InputError, match=r'The sample "1" has no options\. Make samples of this task again'):
+        list(longest_option(lambda: iter([sample]), 0))
