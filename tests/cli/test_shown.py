@@ -17,7 +17,7 @@ from tests.review.questions import write_how2qa, write_options
 from tests.review.test_written import opened as open_written
 from tests.review.test_written import write, write_infilling
 from vip import store
-from vip.cli import ask, caption, doctor, extract, score, tasks
+from vip.cli import ask, caption, doctor, extract, review_rewrite, score, tasks
 from vip.cli.app import run
 from vip.cli.console import Console
 from vip.cli.inputs import find_videos
@@ -26,6 +26,7 @@ from vip.models.fake import FakeEngine
 from vip.protocols import Reply, Request
 from vip.records import Failure
 from vip.report.index import write_index
+from vip.review.rewrite import FailedRewrite, Rewriting
 from vip.search.ask_records import AskedFrame, VideoAnswer
 from vip.tasks.predict import PredictionSummary
 from vip.tasks.table import Table, TableCell
@@ -331,6 +332,55 @@ def test_captions_that_could_not_be_rewritten_end_with_8_also_where_others_were(
     assert f"{failing} of 2 captions could not be rewritten" in err
 
 
+@pytest.mark.parametrize(
+    ("written", "unchanged", "edited", "failed", "told", "notes"),
+    [
+        (0, 0, 0, 0, ["0 captions rewritten by fake."], []),
+        (1, 0, 0, 1, ["1 caption rewritten by fake. Next: check them in stage 3."], ["vip: k0: It refused."]),
+        (
+            *(1200, 1100, 1, 22),
+            [
+                "1,200 captions rewritten by fake (1,100 without a change). Next: check them in stage 3.",
+                "1 caption edited by somebody meanwhile, and left as they are.",
+            ],
+            [*(f"vip: k{number}: It refused." for number in range(20)), "vip: … and 2 more"],
+        ),
+        (0, 0, 2, 20, ["0 captions rewritten by fake.", "2 captions edited by somebody meanwhile, and left as they are."], None),
+    ],
+)
+def test_what_was_rewritten_is_counted_and_the_first_failures_are_named(
+    written: int, unchanged: int, edited: int, failed: int, told: list[str], notes: list[str] | None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refused = [FailedRewrite(f"k{number}", "It\nrefused.") for number in range(failed)]
+    done = Rewriting("fake", 9, unchanged, [str(one) for one in range(written)], [str(one) for one in range(edited)], refused)
+    review_rewrite._show(done, Console())
+    printed = capsys.readouterr()
+    assert printed.out.splitlines() == told
+    assert printed.err.splitlines() == ([f"vip: k{number}: It refused." for number in range(20)] if notes is None else notes)
+    review_rewrite._show(done, Console(as_json=True))
+    row = json.loads(capsys.readouterr().out)
+    assert (row["engine"], len(row["written"]), row["unchanged"], len(row["failed"])) == ("fake", written, unchanged, failed)
+
+
+def test_what_a_rewriting_would_cost_and_what_still_waits_for_a_verdict_is_said(vip: Vip, tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 3))
+    for item in ("k0", "k1"):
+        state.record([action(item, "focus", "a red kite", before=state.value(item, "focus"))])
+    state.record([action("k1", "verdict.2", "good")])
+    state.log.close()
+    code, out, err = vip("review", "a", "--rewrite", "--dry-run", "--engine", "fake")
+    assert (code, out.startswith("1 caption to rewrite: ")) == (0, True)
+    assert "1 keyframe has corrected fields, but no verdict good of stage 2 yet." in err
+    assert json.loads(vip("review", "a", "--rewrite", "--dry-run", "--engine", "fake", "--json")[1])["keyframes"] == 1
+
+
+@pytest.mark.parametrize("more", [("--engine", "fake"), ("--dry-run",), ("--max-usd", "0")])
+def test_settings_of_an_engine_are_refused_where_none_is_asked(more: tuple[str, ...], vip: Vip, tmp_path: Path) -> None:
+    make_described(tmp_path / "a", 1)
+    code, _, err = vip("review", "a", "--no-open", *more)
+    assert (code, f"{more[0]} is for --rewrite, which asks an engine. Add it, or leave the option out." in err) == (2, True)
+
+
 def served(vip: Vip, monkeypatch: pytest.MonkeyPatch, module: str, *arguments: object) -> list[str]:
     """The items of the page that a command serves, without serving it."""
     seen: list[object] = []
@@ -398,8 +448,11 @@ def test_answers_in_words_are_written_with_what_is_missing(vip: Vip, tmp_path: P
     assert (code, row["answered"], row["missing"]) == (0, 1, 1)
     assert vip("review", path, "--export", "out.jsonl")[0] == 2
     assert vip("review", path, "--export", "out.jsonl", "--overwrite")[0] == 0
+    told = f"1 answer in more.jsonl, 1 missing. Next: `vip score more.jsonl --samples {path}`.\n"
+    assert vip("review", path, "--export", "more.jsonl")[1] == told
     code, out, _ = vip("review", path, "--report", "--json")
     assert (code, json.loads(out)) == (0, {"samples": 2, "reviewers": {"Ann": {"total": 2, "done": 1}}})
+    assert vip("review", path, "--report")[1] == "2 samples\n  Ann: 1 answered\n"
 
 
 # ---------------------------------------------------------------- Mechanical Turk

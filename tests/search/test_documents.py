@@ -73,3 +73,13 @@ def test_a_run_is_read_again_when_people_correct_it_also_while_they_do(folder: s
             log.append([NewAction(uid=f"u{number}", reviewer="Ann", item="x", field="comment", before=None, after="x")])
             stamps.append(stamp_of_run(run))
     assert len(set(stamps)) == 3
+
+
+def test_the_shape_of_a_video_is_that_of_its_pictures(tmp_path: Path) -> None:
+    video = video_of_run(store.load_run(run_folder(tmp_path / "a.vip", 2)), ReviewedTexts())
+    record = video.keyframes[0].record
+    wide, tall = ({"width_px": width, "height_px": height} for width, height in ((1920, 1080), (9, 16)))
+    frames = [replace(video.keyframes[0], record=record.model_copy(update=size)) for size in (wide, tall)]
+    assert replace(video, keyframes=tuple(frames)).aspect == 1.78
+    assert replace(video, keyframes=tuple(frames[::-1])).aspect == 0.56
+    assert replace(video, keyframes=()).aspect is None

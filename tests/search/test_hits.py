@@ -144,3 +144,33 @@ def test_one_common_word_is_searched_though_it_has_more_keyframes_than_are_ranke
 def test_no_more_are_found_than_are_asked_for(index: SearchIndex) -> None:
     add(index, video("a dog", "a dog", "a dog"))
     assert len(found(index, "dog", count=2)) == 2
+
+
+def test_a_phrase_comes_first_then_all_words_then_some_and_each_keyframe_once(index: SearchIndex) -> None:
+    add(index, video("milk", "a cup of milk beside a red cup", "a red cup", "red", "nothing", "a cup that is red"))
+    result = word_hits(index, parse_query("red cup"), (), ALL, 100).keyframes
+    assert {keyframe: one.tier for keyframe, one in result.items()} == {3: 0, 2: 0, 6: 1, 4: 2}
+    assert next(iter(result)) == 3, "of equal tiers the shorter text"
+    assert [one.tier for one in result.values()] == sorted(one.tier for one in result.values())
+    assert result[3].weight == pytest.approx(1.0)
+    assert all(0 < one.weight < 0.99 for keyframe, one in result.items() if keyframe != 3)
+
+
+def test_each_filter_holds_also_for_pictures_and_all_of_them_together(index: SearchIndex) -> None:
+    add(index, video("a", "b", vectors=toward(1.0, 0.99), name="one", domains=("Dog",)))
+    add(index, video("c", "d", vectors=toward(0.98, 0.97), name="two", domains=("Dog", "Cat")), source="b.vip")
+    (embedder,) = index.embedders()
+
+    def near(**among: Any) -> list[int]:
+        return list(picture_hits(index, embedder, np.array([1, 0], np.float32), SearchFilter(**among), 10).cosines)
+
+    assert (near(), near(video="two")) == ([1], [3]), "those above the middle between the mean and the best"
+    assert near(domain="cat", start_s=2.5) == [4]
+    assert near(domain="dog", end_s=1.0) == [1]
+    assert near(video="one", domain="cat") == near(has_people=True) == []
+
+
+def test_several_searches_of_which_one_found_nothing() -> None:
+    only = PictureHits({1: 0.9}, 0.1)
+    assert best_of([only], 5) is only
+    assert best_of([PictureHits({}, 0.0), only], 5) == only

@@ -60,3 +60,40 @@ def test_so_many_moments_come_and_no_keyframe_is_in_two(index: SearchIndex) -> N
     assert [one.keyframe_id for one in join(index, hit(1), hit(4), hit(2), count=2)] == ["v:0", "v:3"]
     (moment,) = join(index, hit(2), hit(1), hit(3), count=2)
     assert (moment.keyframes, moment.start_s, moment.end_s) == (3, 0.0, 6.0)
+
+
+def test_neighbours_that_words_and_pictures_found_apart_are_two_moments(index: SearchIndex) -> None:
+    by_words, by_picture = hit(2), Hit(3, 0.3, None, 0.8, 0.4)
+    for first, second in ((by_words, by_picture), (by_picture, by_words)):
+        found = join(index, first, second)
+        assert [(one.keyframe_id, one.keyframes) for one in found] == [(f"v:{first.keyframe - 1}", 1), (f"v:{second.keyframe - 1}", 1)]
+        assert [(one.words is None, one.cosine) for one in found] == [(one.words is None, one.cosine) for one in (first, second)]
+
+
+def test_neighbours_in_two_videos_are_two_moments(tmp_path: Path) -> None:
+    with opened(tmp_path / "two") as index:
+        add(index, video("a dog", name="one", youtube_id="abcdefghijk"))
+        add(index, video("a dog", name="two"), source="b.vip")
+        moments = join(index, hit(1), hit(2))
+        assert [(one.video, one.source, one.link) for one in moments] == [
+            ("one", "a.vip", "https://youtu.be/abcdefghijk?t=1"),
+            ("two", "b.vip", None),
+        ]
+
+
+@pytest.mark.parametrize(
+    ("query", "fields", "named", "excerpt"),
+    [
+        ("dog", (), ("caption",), "a \x02dog\x03"),
+        ("DOGS a", (), ("caption",), "a \x02dog\x03"),  # another form of it
+        ("dog", ("caption",), ("caption",), "a \x02dog\x03"),
+        ("dog", ("words", "mood"), (), ""),
+        ("cat", (), (), ""),
+    ],
+)
+def test_the_words_of_a_moment_are_those_of_the_fields_that_are_searched(
+    query: str, fields: tuple[str, ...], named: tuple[str, ...], excerpt: str, index: SearchIndex
+) -> None:
+    (moment,) = join_hits(index, [hit(1)], parse_query(query), fields, 1)
+    assert moment.words is not None
+    assert (moment.words.fields, moment.words.excerpt) == (named, excerpt)
