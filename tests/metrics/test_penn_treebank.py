@@ -88,7 +88,7 @@ def test_a_caption_has_the_same_tokens_before_and_after_others_were_read(words: 
     assert tokenize(text) == first
 
 
-@pytest.mark.parametrize("part", ["a+", "a-", "a.", "0.", "<!", "http://", "a@", "a'", "a_"])
+@pytest.mark.parametrize("part", ["a.b-", "a+", "a-", "a.", "0.", "<!", "http://", "a@", "a'", "a_"])
 def test_a_caption_without_spaces_takes_no_longer_than_its_letters(part: str) -> None:
     start = time.process_time()
     assert sum(map(len, next(tokenize_captions([part * 50_000])))) <= 100_000 * len(part)

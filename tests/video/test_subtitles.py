@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from fractions import Fraction
 from types import SimpleNamespace
 from typing import Any
@@ -57,6 +58,13 @@ def test_pictures_and_what_cannot_be_decoded_have_no_words() -> None:
 @pytest.mark.parametrize("text", ["{\\p1}m 0 0", "{\\an5\\p4}m 0 0"])
 def test_a_drawing_is_no_text(text: str) -> None:
     assert _plain(text) == ""
+
+
+@pytest.mark.parametrize("part", ["\\p1", "{\\p1", "<a", "{\\", "</", "\\N"])
+def test_a_long_cue_takes_no_longer_than_its_letters(part: str) -> None:
+    start = time.process_time()
+    assert len(_plain("{" + part * 200_000)) <= 1 + 200_000 * len(part)
+    assert time.process_time() - start < 3
 
 
 class Container:

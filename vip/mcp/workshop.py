@@ -19,7 +19,7 @@ from vip.errors import InputError
 from vip.llm.budget import Budget
 from vip.llm.prices import Price
 from vip.mcp.results import ServerSettings
-from vip.mcp.roots import Named, Roots
+from vip.mcp.roots import RUN_NAME, Named, Roots
 from vip.pipeline import add_words, extract
 from vip.protocols import Observer
 from vip.search.ask_frames import run_folder_of
@@ -157,7 +157,7 @@ def _digest(text: str) -> str:
 
 def name_of(run: Run) -> str:
     """Return the name of the server's run; of another one a word, since its folder may be called anything."""
-    return run.folder.name if run.folder.name.startswith("run-") else "the run folder"
+    return run.folder.name if RUN_NAME.fullmatch(run.folder.name) else "the run folder"
 
 
 def _copy_run(run: Run, folder: Path) -> Run:

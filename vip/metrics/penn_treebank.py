@@ -64,7 +64,7 @@ _RULES = tuple(
         r"([nN]'[tT])",
         rf"({_RED})(?![A-Za-z])",
         r"([dDlLoOnN]'[A-Za-z]+|[A-HJ-XZ]'[A-Za-z]{2,})",  # o'clock, d'oh
-        rf"({_WORD}(?:[-.!?]{_WORD})*\.)([,;:])",
+        rf"({_WORD}(?:[-.!?]{_WORD}){{0,50}}\.)([,;:])",
         r"([A-Za-z]+[aeiouyAEIOUY]'[aeiouA-Z][A-Za-z]*)",  # ma'am, Hawai'i
         r"((?i:c'mon|s'mores?|cap'n|dunkin'|somethin'|ol')|[dDjJlL]')",
         r"('(?i:n'|n(?![A-Za-z])|em|till?|cause)|'[0-9][0-9](?=\s)|'[2-9]0s)",
@@ -81,7 +81,7 @@ _RULES = tuple(
         rf"({_ACRONYM}|[A-Za-z]\.|[pP][hH]\.[dD]\.|(?:{_SHORT})\.)",
         rf"((?:{_forms(_BEFORE_NUMBERS)})\.)(\s*[0-9])",
         r"((?:https?|ftp)://[^\s<>\"`(){}']*[^\s<>\"`(){}'.,;:!?&])",
-        r"((?:[A-Za-z0-9-]+\.)+(?:com|net|org|edu)/[^\s<>\"`(){}']+[^\s<>\"`(){}'.,;:!?&])",
+        r"((?:[A-Za-z0-9-]{1,200}\.){1,20}(?:com|net|org|edu)/[^\s<>\"`(){}']+[^\s<>\"`(){}'.,;:!?&])",
         r"([A-Za-z0-9][\w.+-]{0,200}@[A-Za-z0-9][\w-]*(?:\.[\w-]+)*|@[A-Za-z_]\w*|#[A-Za-z]\w*)",
         r"([<>]?[:;=][-o*']?[()@\[\]{|\\DdPpO](?![A-Za-z0-9])|\^_\^|-_-)",
         r"([?!]+|\*+|\\\*|#+|_+|@+|''|-{2,}|\.{3,5}|<<|>>)",

@@ -29,7 +29,7 @@ FORMATS = {".srt": "srt", ".vtt": "webvtt", ".ass": "ass", ".ssa": "ass"}
 TEXT_CODECS = frozenset({"subrip", "srt", "ass", "ssa", "webvtt", "mov_text", "text"})
 OVERRIDES, TAGS = re.compile(r"\{\\[^{}]*\}"), re.compile(r"</?[A-Za-z][^<>]*>")
 BREAKS = re.compile(r"\\[Nnh]")
-DRAWING = re.compile(r"\{[^{}]*\\p[1-9][^{}]*\}")  # ASS: what follows is a shape and no text
+BRACES, DRAWS = re.compile(r"\{[^{}]*\}"), re.compile(r"\\p[1-9]")  # ASS: what follows such braces is a shape and no text
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +160,6 @@ def _text_of(packet: Any, *, has_entities: bool) -> str:
 
 def _plain(text: str) -> str:
     """Return the text without ASS overrides and what is left of HTML tags."""
-    if DRAWING.search(text):
+    if any(map(DRAWS.search, BRACES.findall(text))):
         return ""
     return TAGS.sub("", BREAKS.sub(" ", OVERRIDES.sub("", text)))
