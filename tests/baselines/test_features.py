@@ -168,3 +168,43 @@ def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(tmp_path: Path) -
         except InputError:
             refused += 1
     assert refused > 20
+
+
+@pytest.mark.parametrize("appearance", [0, 7, -1])
+def test_a_part_of_appearance_that_is_none_or_more_than_all_is_refused(appearance: int, tmp_path: Path) -> None:
+    path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])
+    said = f"{appearance} of 6 numbers a clip are appearance. Expected 1 to 6."
+    with pytest.raises(InputError, match=said):
+        FeatureFile(path, appearance=appearance)
+    noted = write_features(tmp_path / "n.h5", FEATS, ["a", "b", "c"], appearance=appearance)
+    with pytest.raises(InputError, match=said):
+        FeatureFile(noted)
+    assert [FeatureFile(path, appearance=one).sizes.motion for one in (1, 6)] == [5, 0]
+
+
+@pytest.mark.parametrize(
+    ("feats", "said"),
+    [
+        (np.zeros((2, 3, 4), np.int32), r"feat is int32 of shape \(2, 3, 4\)"),
+        (np.zeros((2, 0, 4), np.float32), r"of shape \(2, 0, 4\)"),
+        (np.zeros((2, 3, 4, 7), np.float32), r"of shape \(2, 3, 4, 7\)"),
+    ],
+)
+def test_features_of_another_form_are_refused(feats: np.ndarray, said: str, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["ids"], file["feat"] = np.array(["a", "b"], dtype="S"), feats
+    with pytest.raises(InputError, match=said):
+        FeatureFile(tmp_path / "f.h5")
+
+
+def test_a_video_is_in_its_own_file_alone_and_a_store_may_hold_none_of_those_that_are_asked_for(tmp_path: Path) -> None:
+    first = write_features(tmp_path / "x.h5", FEATS, ["a", "b", "c"])
+    store = FeatureStore([first, write_features(tmp_path / "y.h5", FEATS + 1, ["d", "e", "f"])])
+    assert [store.has(name) for name in ("a", "f", "g")] == [True, True, False]
+    np.testing.assert_array_equal(store.read(["e", "d"]), FEATS[[1, 0]] + 1)
+    store.check(["a", "f"])
+    store.check([])
+    store.close()
+    for file in store.files:
+        with pytest.raises((InputError, ValueError)):
+            file.read(["a"] if file.path == first else ["d"])

@@ -10,7 +10,11 @@ import torch
 from safetensors.torch import save_file
 from torch import nn
 
-from vip.baselines.kept import load_tensors, read_before, write_tensors
+from vip import store
+from vip.baselines import kept as kept_module
+from vip.baselines.kept import check_kept_folder, load_tensors, read_before, read_kept, write_tensors
+from vip.baselines.nextqa.assemble import load_settings
+from vip.baselines.run_folder import SizesRecord, TrainedModel
 from vip.errors import InputError, UsageError
 from vip.records import Record
 
@@ -76,3 +80,45 @@ def test_a_training_is_neither_replaced_nor_gone_on_with_unasked(tmp_path: Path)
 def test_what_is_not_there_is_said_in_the_words_of_the_caller(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="No epoch has ended"):
         load_tensors(tmp_path / "w", model(), NAMES, "No epoch has ended.")
+
+
+def test_another_process_goes_on_with_what_the_first_has_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCAL_RANK", "1")
+    kept = Record()
+    (tmp_path / "model.json").touch()
+    for resume, overwrite in ((False, False), (True, False), (False, True)):
+        assert read_before(tmp_path / "model.json", lambda folder: kept, resume=resume, overwrite=overwrite) is kept
+
+
+@pytest.mark.parametrize(("text", "said"), [("{", r"is damaged \("), ('{"settings": 5}', r"is damaged \("), (None, "Give another folder.")])
+def test_a_record_that_is_missing_or_damaged_is_one_sentence(text: str | None, said: str, tmp_path: Path) -> None:
+    if text is not None:
+        (tmp_path / "model.json").write_text(text)
+    with pytest.raises(InputError, match=said) as caught:
+        read_kept(tmp_path / "model.json", TrainedModel, "Give another folder.")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_record_whose_settings_were_changed_by_hand_is_refused(tmp_path: Path) -> None:
+    settings = load_settings("nextqa-mc", "hga")
+    sizes = SizesRecord(appearance=1, motion=1, clips=1, words=1, length=1, maps=0)
+    of = {"settings": settings, "sizes": sizes, "train_items": 1, "val_items": 1, "data_sha256": "x"}
+    store.write_json(tmp_path / "a.json", TrainedModel(settings_sha256=settings.sha256, **of))
+    assert read_kept(tmp_path / "a.json", TrainedModel, "").settings == settings
+    store.write_json(tmp_path / "b.json", TrainedModel(settings_sha256=settings.sha256[::-1], **of))
+    with pytest.raises(InputError, match=r"b\.json was changed by hand: its settings are not those of its hash"):
+        read_kept(tmp_path / "b.json", TrainedModel, "")
+
+
+def test_a_folder_that_a_library_reads_has_no_links_and_no_file_that_is_too_large(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "bert").mkdir()
+    (tmp_path / "bert" / "config.json").write_text("{}" * 50)
+    check_kept_folder(tmp_path / "bert")
+    monkeypatch.setattr(kept_module, "MOST_WEIGHT_BYTES", 99)
+    with pytest.raises(InputError, match=r"bert cannot be read: .*\. Train the model again"):
+        check_kept_folder(tmp_path / "bert")
+    monkeypatch.setattr(kept_module, "MOST_WEIGHT_BYTES", 100)
+    check_kept_folder(tmp_path / "bert")
+    (tmp_path / "bert" / "vocab.txt").symlink_to("config.json")
+    with pytest.raises(InputError, match="it is a link"):
+        check_kept_folder(tmp_path / "bert")

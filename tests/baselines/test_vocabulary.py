@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from vip.baselines import vocabulary
 from vip.baselines.vocabulary import (
     PAD,
     SPECIAL,
@@ -126,3 +127,39 @@ def test_no_pipe_link_or_device_stands_for_a_vocabulary(place: str, tmp_path: Pa
         path.symlink_to("/dev/zero" if place == "device" else tmp_path / "elsewhere.txt")
     with pytest.raises(InputError, match=r"is no vocabulary \(it is (no regular file|a link)"):
         read_vocabulary(path)
+
+
+def test_an_archive_of_two_files_and_a_vocabulary_of_too_many_words_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
+        archive.writestr("a.txt", GLOVE)
+        archive.writestr("b.txt", GLOVE)
+    with pytest.raises(InputError, match=r"two\.zip cannot be read as word vectors \(2 files in it, expected one\)"):
+        read_glove(tmp_path / "two.zip", WORDS, 3, seed=0)
+    (tmp_path / "v.txt").write_bytes(write_vocabulary(WORDS))
+    for most in (len(WORDS), len(WORDS) - 1):
+        monkeypatch.setattr(vocabulary, "MOST_WORDS", most)
+        if most == len(WORDS):
+            assert read_vocabulary(tmp_path / "v.txt") == WORDS
+            continue
+        with pytest.raises(InputError, match=r"is no vocabulary \(too many words\)"):
+            read_vocabulary(tmp_path / "v.txt")
+
+
+def test_of_a_word_that_is_there_twice_the_first_vector_counts_and_others_are_not_looked_at(tmp_path: Path) -> None:
+    path = tmp_path / "glove.txt"
+    path.write_text("dog 1 2 3\nhund x y\ndog nan\n<pad> 5 5 5\nbarks 4 5 6")  # the last line has no end
+    vectors, known = read_glove(path, WORDS, 3, seed=5)
+    assert known == 3
+    np.testing.assert_array_equal(vectors[4:], [[1, 2, 3], [4, 5, 6]])
+
+
+@pytest.mark.parametrize("letters", [98, 99, 100])
+def test_a_line_of_the_bound_is_too_long(letters: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(vocabulary, "MOST_LINE_LETTERS", 100)
+    path = tmp_path / "glove.txt"
+    path.write_text(f"dog 1 2 {'3'.rjust(letters - 8)}\nbarks 1 2 3\n")
+    if letters < 99:
+        assert read_glove(path, WORDS, 3, seed=0)[1] == 2
+        return
+    with pytest.raises(InputError, match="line 1 has 100 letters or more"):
+        read_glove(path, WORDS, 3, seed=0)
