@@ -13,7 +13,8 @@ pytest.importorskip("lightning")
 import torch
 
 from vip.baselines.learner import Learner
-from vip.baselines.training import LinearDecay, Plateau, TrainingLoop, make_loader, train
+from vip.baselines.training import EpochOrder, LinearDecay, Machine, Plateau, TrainingLoop, make_loader, train, translated
+from vip.errors import BackendError
 from vip.protocols import SilentObserver
 
 
@@ -132,8 +133,6 @@ class Rated(Constant):
 @pytest.mark.parametrize("each", ["step", "epoch"])
 def test_a_rate_that_decays_is_whole_behind_the_warm_up_and_nothing_at_the_end(each: Any, tmp_path: Path) -> None:
     """The rows have the rate that the next epoch begins with."""
-    from vip.baselines.training import Machine
-
     learner = Rated()
     with torch.random.fork_rng():
         rows = train(
@@ -149,3 +148,46 @@ def test_a_rate_that_decays_is_whole_behind_the_warm_up_and_nothing_at_the_end(e
         )
     assert [row.learning_rate for row in rows] == pytest.approx([0.1, 0.05, 0.0])
     assert learner.modes == 3 * [*4 * [("loss", True)], ("scores", False)]
+
+
+def test_the_mean_of_several_devices_is_that_of_all_their_items(tmp_path: Path) -> None:
+    loop = made(tmp_path)
+    loop.trainer.world_size = 3  # type: ignore[misc]
+    others = torch.tensor([[6.0, 4.0], [1.0, 1.0]], dtype=torch.float64)
+    loop.all_gather = lambda own: torch.cat([own[None], others])  # type: ignore[assignment,method-assign]
+    assert loop._mean(2.0, 5) == pytest.approx(9 / 10)
+    loop.trainer.world_size = 1  # type: ignore[misc]
+    assert loop._mean(2.0, 5) == pytest.approx(0.4)
+
+
+def test_errors_of_the_loop_are_said_in_one_sentence_and_its_ends_stay_ends() -> None:
+    from lightning.fabric.utilities.exceptions import MisconfigurationException
+
+    def raised(error: BaseException) -> None:
+        with translated(Machine(device="cuda", devices=2)):
+            raise error
+
+    with pytest.raises(BackendError, match=r"--device cuda with 2 of it cannot be used here \(no such\)\. Write --device cpu\."):
+        raised(MisconfigurationException("no such"))
+    with pytest.raises(BackendError, match=r"The memory of the device does not suffice\. Choose a smaller training\.batch"):
+        raised(torch.OutOfMemoryError("CUDA"))
+    with pytest.raises(SystemExit):
+        raised(SystemExit(3))
+    stopped = SystemExit(1)
+    stopped.__context__ = KeyboardInterrupt()  # as Lightning ends at Ctrl-C
+    with pytest.raises(KeyboardInterrupt):
+        raised(stopped)
+    with pytest.raises(ZeroDivisionError):
+        raised(ZeroDivisionError())
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_batches_come_in_the_order_of_the_epoch_or_in_their_own(workers: int) -> None:
+    order = EpochOrder(5, 1)
+    batches = make_loader(list("abcde"), list, batch=2, workers=workers, order=order)
+    assert (batches.num_workers, batches.persistent_workers, len(batches)) == (workers, workers > 0, 3)
+    first = list(order)
+    order.set_epoch(1)
+    assert sorted(first) == sorted(order) == list(range(5))
+    assert list(order) != first
+    assert list(make_loader(list("abcde"), list, batch=2)) == [["a", "b"], ["c", "d"], ["e"]]

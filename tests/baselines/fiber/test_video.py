@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.baselines.fiber.made import make_items, write_npy
-from vip.baselines.fiber.video import Clip, FeatureFolder, open_clip_features, third_second
+from vip.baselines.fiber.video import Clip, FeatureFiles, FeatureFolder, open_clip_features, third_second
 from vip.errors import InputError, UsageError
 
 CLIP = Clip("abc", 12, 22)
@@ -109,3 +109,34 @@ def test_files_of_vip_features_are_read_by_clip_or_video(tmp_path: Path) -> None
     assert features.width == 2
     assert third_second(features, CLIP, features.read(CLIP)).tolist() == [[4.0, 5.0]]  # 2.5 of 10 s of ten features: the third
     features.close()
+
+
+@pytest.mark.extra("h5py")
+def test_files_with_maps_are_refused_and_a_clip_of_its_own_counts_before_its_video(tmp_path: Path) -> None:
+    pytest.importorskip("h5py")
+    from tests.baselines.made import write_features
+
+    maps = write_features(tmp_path / "m.h5", np.ones((1, 2, 3, 4, 4)), ["abc"])
+    with pytest.raises(InputError, match=r"m\.h5 holds feature maps\. Give features without"):
+        open_clip_features([maps])
+    values = np.arange(2)[:, None, None] * np.ones((2, 3, 4))
+    features = open_clip_features([write_features(tmp_path / "f.h5", values, ["abc", CLIP.name], appearance=3)])
+    assert features.width == 4
+    assert features.read(CLIP)[0, 0] == 1.0
+    assert features.read(Clip("abc", 0, 5))[0, 0] == 0.0
+    with pytest.raises(InputError, match="1 of 2 videos have no features, such as xyz"):
+        features.check([CLIP, Clip("xyz", 0, 5)])
+
+
+def test_a_feature_of_hdf5_shows_its_share_of_the_time_of_the_clip() -> None:
+    at = FeatureFiles.__new__(FeatureFiles).place_at
+    assert [at(Clip("v", 5, 15), time_s, 10) for time_s in (0.0, 0.99, 1.0, 9.99, 10.0, 99.0)] == [0, 0, 1, 9, 9, 9]
+    assert at(Clip("v", 5, 5), 0.5, 4) == 2, "a clip without length has one second"
+
+
+def test_the_file_of_a_clip_counts_before_that_of_its_video_and_one_that_is_gone_is_said(tmp_path: Path) -> None:
+    folder_with(tmp_path / "i3d", np.full((3, 2), 7.0))
+    folder = FeatureFolder(folder_with(tmp_path / "i3d", np.full((3, 2), 8.0), "abc.npy"))
+    assert (folder.read(CLIP)[0, 0], folder.read(Clip("abc", 0, 10))[0, 0]) == (7.0, 8.0)
+    with pytest.raises(InputError, match=r"i3d has no xyz_000000_000010\.npy\. Copy it there"):
+        folder.read(Clip("xyz", 0, 10))

@@ -180,3 +180,24 @@ def test_stored_vectors_of_other_questions_are_refused(tmp_path: Path) -> None:
         other["feat"] = np.zeros((2, 5))
     with pytest.raises(InputError, match="no feat of shape"):
         StoredTexts(tmp_path / "n.h5")
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf])
+def test_stored_vectors_that_are_not_finite_are_named_by_their_row_and_files_of_another_form_refused(number: float, tmp_path: Path) -> None:
+    feats = np.ones((3, 2, 4, 5), np.float32)
+    feats[2, 1, 3, 0] = number
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["feat"] = feats
+    texts = StoredTexts(tmp_path / "f.h5")
+    texts.check(3, 2)
+    for questions, options in ((2, 2), (3, 3)):
+        with pytest.raises(InputError, match=rf"is of 3 questions with 2 options, and there are {questions} with {options}"):
+            texts.check(questions, options)
+    assert texts.read(QuestionText("", "", row=2, number=0)).shape == (4, 5)
+    with pytest.raises(InputError, match="the vectors of row 2 hold numbers that are not finite"):
+        texts.read(QuestionText("", "", row=2, number=1))
+    for name, other in (("flat", feats[0]), ("whole", np.zeros((3, 2, 4, 5), np.int64)), ("empty", feats[:, :, :0])):
+        with h5py.File(tmp_path / f"{name}.h5", "w") as file:
+            file["feat"] = other
+        with pytest.raises(InputError, match=r"has no feat of shape \(questions, options, pieces, numbers\)"):
+            StoredTexts(tmp_path / f"{name}.h5")

@@ -60,3 +60,17 @@ def test_a_pipe_in_the_folder_holds_nothing_up(tmp_path: Path) -> None:
     os.mkfifo(folder / "tokenizer_config.json")
     with pytest.raises(InputError, match=r"holds no tokenizer that can be read .*tokenizer_config\.json: it is no regular file"):
         TextEncoder(folder, 272)
+
+
+def test_a_vocabulary_of_just_the_words_of_the_tokenizer_is_large_enough_and_special_words_are_none_to_draw(tmp_path: Path) -> None:
+    encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 261)
+    assert (encoder.mask, encoder.words) == (260, range(4, 260))
+    with pytest.raises(InputError, match=r"has 261 words, and the model 260"):
+        TextEncoder(tmp_path / "tok", 260)
+
+
+def test_a_tokenizer_that_is_gone_cannot_be_copied(tmp_path: Path) -> None:
+    encoder = TextEncoder(write_tokenizer(tmp_path / "tok"), 272)
+    (tmp_path / "tok" / "merges.txt").unlink()
+    with pytest.raises(StoreError, match=r"merges\.txt cannot be read \(No such file or directory\)\. Copy it again"):
+        encoder.copy_to(tmp_path / "run")
