@@ -3,6 +3,7 @@
 import itertools
 import json
 import shutil
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,7 @@ from vip.pipeline import add_words, caption, extract, report, reselect, run
 from vip.protocols import SilentObserver
 from vip.records import SpokenWords
 from vip.store import Run, load_run
-from vip.video import AddressSource, FileSource
+from vip.video import AddressSource, DownloadedSource, FileSource, PicturesSource
 from vip.video.subtitles import SubtitleStream, SubtitleStreams
 from vip.words.run_words import check_words, words_by_keyframe, words_digest
 
@@ -186,6 +187,50 @@ def test_subtitles_are_looked_for_in_files_of_this_machine_alone() -> None:
     check_words(video, ["auto"], SilentObserver())
     page = AddressSource("http://127.0.0.1:9/watch?v=talk")  # what it offers is not known yet
     check_words(page, ["subtitles", "speech"], SilentObserver())
+
+
+@pytest.mark.parametrize("name", ["watch", "watch.html", "TALK.MP4", "talk.webm"])
+def test_of_an_address_its_ending_says_whether_it_may_be_a_page_with_subtitles(name: str) -> None:
+    video, is_file = AddressSource(f"http://127.0.0.1:9/{name}"), name.lower().endswith(("mp4", "webm"))
+    for words in (["subtitles"], ["speech"]):
+        with pytest.raises(InputError, match="Download it first") if is_file else nullcontext():
+            check_words(video, words, SilentObserver())
+
+
+@pytest.mark.parametrize("name", ["talk.mp4", "talk.bin", "talk"])
+def test_a_file_of_any_name_is_looked_into(name: str, tmp_path: Path) -> None:
+    """One that is missing is left to those who open it."""
+    video = FileSource(tmp_path / name)
+    for words in (["subtitles"], ["speech"], ["speech", "subtitles"]):
+        check_words(video, words, SilentObserver())
+    shutil.copyfile(SAMPLE, video.path)
+    with pytest.raises(InputError, match=r"has no subtitles that can be read, in it or beside it\. Put a"):
+        check_words(video, ["subtitles"], SilentObserver())
+    (tmp_path / "talk.srt").touch()
+    check_words(video, ["subtitles"], SilentObserver())
+
+
+def test_a_video_of_a_page_is_advised_as_such_and_pictures_have_no_words(tmp_path: Path) -> None:
+    shutil.copyfile(SAMPLE, tmp_path / "0123.mp4")
+    downloaded = DownloadedSource(tmp_path / "0123.mp4", "talk", address="https://h/watch", shown="https://h/watch#sha256-01")
+    with pytest.raises(
+        InputError, match=r"^https://h/watch has no subtitles .*on its page\. Download it and put a \.srt or \.vtt file beside it"
+    ):
+        check_words(downloaded, ["subtitles"], SilentObserver())
+    pictures = PicturesSource((tmp_path / "a.png",), tmp_path, "a")
+    with pytest.raises(InputError, match="is no video file on this machine, and only those are searched for subtitles"):
+        check_words(pictures, ["subtitles"], SilentObserver())
+    with pytest.raises(InputError, match="is no video file on this machine, and only the sound of those is transcribed"):
+        check_words(pictures, ["speech"], SilentObserver())
+
+
+def test_words_of_one_source_can_be_asked_for(made: Run) -> None:
+    rows = [SpokenWords(start_s=0, end_s=1, text=one, origin="x", source=one) for one in ("subtitles", "speech")]  # type: ignore[arg-type]
+    store.write_rows(made.folder / store.WORDS, rows)
+    first = made.keyframes[0].id
+    assert words_by_keyframe(Run(made.folder)) == {first: "subtitles speech"}
+    assert words_by_keyframe(Run(made.folder), "speech") == {first: "speech"}
+    assert words_by_keyframe(Run(made.folder), "subtitles") == {first: "subtitles"}
 
 
 def test_pictures_of_subtitles_are_no_subtitles(video: Path, monkeypatch: pytest.MonkeyPatch) -> None:

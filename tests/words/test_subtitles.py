@@ -9,7 +9,7 @@ import av
 import numpy as np
 import pytest
 
-from vip.video.source import FileSource
+from vip.video.source import DownloadedSource, FileSource
 from vip.video.subtitles import SubtitleStream, SubtitleStreams, TimedText
 from vip.words import subtitles
 from vip.words.subtitles import files_beside, read_subtitles
@@ -107,6 +107,63 @@ def test_the_plain_name_comes_before_english_and_english_before_others(tmp_path:
     ):
         (tmp_path / name).touch()
     assert [path.name for path in files_beside(tmp_path / "talk.mkv")] == ["talk.srt", "talk.en.vtt", "talk.eng.srt", "talk.de.srt"]
+
+
+@pytest.mark.parametrize(
+    ("name", "is_its"),
+    [
+        ("TALK.SRT", True),
+        ("Talk.En-US.Vtt", True),
+        ("talk.ssa", True),
+        ("talk..srt", True),
+        ("talk.abcdefghijkl.srt", True),
+        ("talk.abcdefghijklm.srt", False),
+        ("talk.en.forced.srt", False),
+        ("talks.srt", False),
+        ("my talk.srt", False),
+        ("talk.en.txt", False),
+        ("talk", False),
+    ],
+)
+@pytest.mark.parametrize("video", ["talk.mkv", "TALK.MP4"])
+def test_a_file_belongs_to_the_video_whose_name_it_has_however_it_is_written(tmp_path: Path, video: str, name: str, is_its: bool) -> None:
+    (tmp_path / name).touch()
+    assert files_beside(tmp_path / video) == ([tmp_path / name] if is_its else [])
+
+
+def test_of_several_languages_every_english_comes_first_and_the_others_by_name(tmp_path: Path) -> None:
+    names = ["talk.ass", "talk.srt", "talk.en-GB.srt", "talk.eng.vtt", "talk.de.srt", "talk.enx.srt", "talk.zh.srt"]
+    for name in reversed(names):
+        (tmp_path / name).touch()
+    assert [path.name for path in files_beside(tmp_path / "talk.mkv")] == names
+
+
+def test_a_file_without_words_is_named_and_the_next_one_is_read(tmp_path: Path) -> None:
+    video = make_video(tmp_path / "talk.mkv", subtitles=FRENCH)
+    (tmp_path / "talk.srt").write_text("1\n00:00:01,000 --> 00:00:02,000\n{\\an8}\n", encoding="utf-8")
+    (tmp_path / "talk.de.srt").write_text(SRT, encoding="utf-8")
+    (tmp_path / "talk.fr.srt").write_text(SRT, encoding="utf-8")
+    found = read_subtitles(video)
+    assert {one.origin for one in found.words} == {"talk.de.srt"}
+    assert found.notes[-1] == "3 other subtitle files and streams left aside."
+    assert any(note.startswith("talk.srt ") for note in found.notes)
+    for name in ("talk.de.srt", "talk.fr.srt"):
+        (tmp_path / name).unlink()
+    assert {one.origin for one in read_subtitles(video).words} == {"stream 1 (fr)"}
+
+
+@pytest.mark.parametrize(("name", "language"), [("0123.en.srt", "en"), ("0123.zh-Hans.vtt", "zh-Hans"), ("0123.srt", "unknown language")])
+def test_subtitles_of_a_page_are_named_after_it_and_not_after_a_file_of_the_cache(tmp_path: Path, name: str, language: str) -> None:
+    make_video(tmp_path / "0123.mkv")
+    (tmp_path / name).write_text(SRT if name.endswith("srt") else VTT, encoding="utf-8")
+    source = DownloadedSource(tmp_path / "0123.mkv", "talk", address="https://h/watch?v=1", shown="https://h/watch#sha256-01")
+    assert {one.origin for one in read_subtitles(source).words} == {f"https://h/watch ({language})"}
+
+
+@pytest.mark.parametrize(("language", "origin"), [("und", "stream 1"), ("deu", "stream 1 (deu)")])
+def test_a_stream_is_named_with_the_language_that_it_states(tmp_path: Path, language: str, origin: str) -> None:
+    found = read_subtitles(make_video(tmp_path / "talk.mkv", subtitles=FRENCH, language=language))
+    assert {one.origin for one in found.words} == {origin}
 
 
 def test_a_stream_in_the_video_is_read_where_no_file_lies_beside_it(tmp_path: Path) -> None:
