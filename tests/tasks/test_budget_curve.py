@@ -55,3 +55,12 @@ def test_a_point_has_its_value_its_interval_and_its_place_among_the_numbers() ->
     assert [float(place) for place in re.findall(r'<circle[^>]*cx="([\d.]+)%"', chart.svg)][::2] == [10.0, 30.0, 50.0, 90.0, 70.0]
     assert chart.svg.count('class="interval"') == 4, "the one without an interval has no bar"
     assert (chart.title, chart.explanation.startswith("t, e. vip: blue. frames: grey.")) == ("accuracy over the frame budget", True)
+
+
+def test_colours_are_named_where_there_are_several_lines_and_begin_again_behind_the_third() -> None:
+    ways = ("vip", "even", "random", "all")
+    rows = [with_frames("one", frames, 50.0, chosen=way) for way in ways for frames in (2, 4)]
+    (chart,) = budget_curves(rows)
+    assert chart.explanation == "nextqa-mc, one. vip: blue. even: grey. random: red. all: blue. Bars: 95 % interval."
+    (alone,) = budget_curves(rows[:2])
+    assert not {"blue", "grey", "red"} & set(re.findall(r"\w+", alone.explanation))

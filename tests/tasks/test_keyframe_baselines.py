@@ -129,3 +129,13 @@ def test_samples_that_give_no_description_are_refused(name: str, context: tuple[
     emptied = [dense(video, "a red ball").model_copy(update={"context": context}) for video in "ab"]
     with pytest.raises(InputError, match="gives no described keyframe"):
         list(BASELINES[name](lambda: iter(emptied), 0))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_nearest_text_has_most_of_the_same_words_whatever_its_length_and_capitals(seed: int) -> None:
+    words = {"b": "A DOG runs, runs, in the park!", "c": "dog dog dog dog dog", "d": "lamp on a table " * 20, "e": "river boat"}
+    made = [dense(video, text) for video, text in words.items()]
+    near = {"the dog runs in a park": "b", "one dog": "c", "a table": "d", "boat": "e"}
+    for text, video in near.items():
+        row = next(BASELINES["nearest-text"](lambda text=text: iter([dense("a", text), *made]), seed))  # type: ignore[misc]
+        assert texts(row) == [f"hidden of {video}"]

@@ -116,7 +116,7 @@ def test_a_row_that_is_there_twice_is_refused_and_another_question_of_its_id_is_
         row[place] = change
         found = list(read_questions(write_csv(tmp_path / "mc.csv", [*MC_ROWS, row]), "nextqa-mc"))
         assert found[-1].id == "v1_0/2", "another answer, option, text or type makes another question"
-    with pytest.raises(InputError, match="it has options; files with options are of nextqa-mc"):
+    with pytest.raises(InputError, match=r"val\.csv, line 2: it has options; files with options are of nextqa-mc"):
         list(read_questions(tmp_path / "val.csv", "nextqa-oe"))
 
 

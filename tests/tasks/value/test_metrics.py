@@ -175,3 +175,18 @@ def test_each_task_has_its_metrics_the_target_first() -> None:
     ]
     whole = value_metrics(BY_KEY["tvc"])[0].score(CLIPS)
     assert whole.value == CiderD().score([Pair(answer.value, sample.reference.values, answer.status) for sample, answer in CLIPS]).value  # type: ignore[union-attr, arg-type]
+
+
+def test_clips_without_any_answer_have_no_mean_of_those_answered() -> None:
+    mean = next(metric for metric in value_metrics(BY_KEY["yc2c"]) if isinstance(metric, VideoMean))
+    found = mean.score([said(clip("1", "park", "mix it"), None), said(clip("2", "lake", "stir it"), None)])
+    assert (found.value, found.value_answered, found.unscored) == (0.0, None, {"refused": 2})
+
+
+def test_a_query_without_an_answer_finds_nothing_and_is_kept() -> None:
+    sample, _ = ranked(("street",), vr=("b",))
+    (pair,) = retrieval_pairs([(sample, Prediction(sample_id="q", value=None, status="missing"))])
+    assert (pair.prediction, pair.reference.video, pair.status) == (None, "street", "missing")
+    recall = next(metric for metric in value_metrics(BY_KEY["yc2r"]) if metric.name == "vr-r1")
+    found = recall.score([(sample, Prediction(sample_id="q", value=None, status="missing")), ranked(("b",), vr=("b",))])
+    assert (found.value, found.value_answered, found.unscored) == (0.5, 1.0, {"missing": 1})

@@ -338,3 +338,17 @@ def test_a_zip_of_many_files_is_no_submission(tmp_path: Path) -> None:
         unpacked_submission(tmp_path / "201.zip"),
     ):
         pass
+
+
+def test_a_folder_whose_name_ends_as_that_of_a_zip_is_read_as_a_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "submission.zip"
+    folder.mkdir()
+    with unpacked_submission(folder) as found:
+        assert found == folder
+    assert folder.is_dir()
+
+
+def test_a_folder_without_predictions_is_no_submission(tmp_path: Path, annotations: Path) -> None:
+    (tmp_path / "empty" / "tvr").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"empty holds no predictions of a task of VALUE"):
+        make_submission([tmp_path / "empty"], tmp_path / "out", annotations=annotations)

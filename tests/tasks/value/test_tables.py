@@ -10,7 +10,7 @@ from tests.tasks.value.test_suite import result
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.table import Table
 from vip.tasks.value.datasets import BY_KEY, DATASETS
-from vip.tasks.value.suite import published_rows
+from vip.tasks.value.suite import LEADERBOARD, published_rows, suite_tables
 from vip.tasks.value.tables import (
     DETAILED,
     OF_CAPTIONS,
@@ -212,3 +212,19 @@ def test_the_best_of_table_11_is_a_model() -> None:
         found = table(value_tables(everything), f"VALUE, table {number}:")
         assert [cell.is_best for cell in found.rows[-1][1:]].count(True) >= 11
         assert all(sum(row[column].is_best for row in found.rows) == 1 for column in range(1, 13))
+
+
+def test_files_that_do_not_say_whose_they_are_are_own_predictions_in_every_table() -> None:
+    everything = [result(one.name, one.target, 50.0, engine=None) for one in DATASETS]
+    captions = everything[-1].model_copy(update={"metrics": {"cider-d": everything[-1].metrics[DATASETS[-1].target]}})
+    found = table(value_tables([*everything[:-1], captions]), "VALUE, table 13: recalls and captions, v")
+    assert [row[0].text for row in found.rows][-1] == "own predictions"
+
+
+def test_misprints_stand_below_their_own_table_alone() -> None:
+    everything = [result(one.name, one.target, 50.0, engine="mine") for one in DATASETS]
+    (suite,) = suite_tables(everything)
+    others = {row.misprint for row in published_rows() if row.is_misprinted and row.table != LEADERBOARD}
+    assert others
+    assert not others & set(suite.notes)
+    assert all(row.misprint in suite.notes for row in published_rows() if row.is_misprinted and row.table == LEADERBOARD)

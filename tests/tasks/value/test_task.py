@@ -16,7 +16,7 @@ from vip.tasks.records import Choice, Found, Rank
 from vip.tasks.registry import load_task
 from vip.tasks.task import SampleSource
 from vip.tasks.value.datasets import DATASETS
-from vip.tasks.value.task import ValueTask, first_option, longest_option
+from vip.tasks.value.task import TOKENS_OF_CAPTION, TOKENS_OF_INDEX, ValueTask, first_option, longest_option
 
 
 def test_how2qa_has_its_published_accuracy() -> None:
@@ -270,3 +270,19 @@ def test_a_query_has_no_longest_option(tmp_path: Path) -> None:
     _, (sample,) = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1)]))
     with pytest.raises(InputError, match=r'The sample "1" has no options\. Make samples of this task again'):
         list(longest_option(lambda: iter([sample]), 0))
+
+
+def test_an_index_and_a_caption_have_room_of_their_own_and_a_ranking_cannot_be_asked_for(tmp_path: Path) -> None:
+    event = {"example_id": 7, "events": ["It rains.", "It snows."], "answer": 0, "vid_name": "v"}
+    clip = {"vid_name": "id_3", "clip_id": 5, "descs": [{"desc": "mix it"}]}
+    asked = []
+    for key, row in (("vlep", event), ("yc2c", clip)):
+        task, (sample,) = read(key, write_lines(tmp_path / f"{key}.jsonl", [row]))
+        asked.append(task.request(sample, None))
+        with pytest.raises(UsageError, match=f"value-{key} has one prompt"):
+            task.request(sample, None, variant=2)
+    assert [one.max_tokens for one in asked] == [TOKENS_OF_INDEX, TOKENS_OF_CAPTION]
+    assert TOKENS_OF_INDEX < TOKENS_OF_CAPTION
+    task, (sample,) = read("tvr", write_lines(tmp_path / "a.jsonl", [query(1)]))
+    with pytest.raises(UsageError, match="value-tvr ranks the videos of a corpus, which no engine answers"):
+        task.request(sample, None)
