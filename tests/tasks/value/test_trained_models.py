@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,10 +16,12 @@ pytest.importorskip("torch")
 import torch
 
 from tests.baselines.value.made_value import SMALL, WIDTH, write_tokenizer  # needs torch
+from tests.baselines.value.tiny_hero import tiny
 from tests.tasks.value.trained import SETTINGS, Notes, Trained
 from vip.baselines.value import answer as answering
 from vip.baselines.value import run_folder, training
 from vip.baselines.value.answer import QueryAnswer
+from vip.baselines.value.checkpoint import to_published
 from vip.baselines.value.data import Example
 from vip.baselines.value.interface import RankingOptions
 from vip.baselines.value.run_folder import TrainedHero
@@ -380,3 +383,80 @@ def test_features_of_another_width_are_refused(folder: Path, trained: Trained) -
     )
     with pytest.raises(InputError, match="The features have 7 numbers a frame, and the model was trained on 6"):
         predict_with_hero(request, folder / "p.jsonl", observer=Notes())
+
+
+# ---------------------------------------------------------------- published weights
+
+
+def hero(seed: int, **changed: Any) -> Any:
+    sizes = {"features": WIDTH, "vocabulary": 272, "positions": 66, "caption_positions": 66, "frame_positions": 20}
+    return tiny(seed=seed, spread=0.3, **{"hidden": 64, "heads": 1, **sizes, **changed})
+
+
+@pytest.mark.parametrize("fusion", ["hero", "two-stream"])
+def test_a_checkpoint_begins_every_stream_and_says_what_it_gave(fusion: str, tmp_path: Path) -> None:
+    published, model, observer = hero(1), hero(2, fusion=fusion), Notes()
+    torch.save(to_published(published), tmp_path / "a:b.pt")
+    trained_models.load_weights(model, f"hero:{tmp_path / 'a:b.pt'}", observer)
+    streams = [model.video, model.subtitles] if fusion == "two-stream" else [model]
+    expected = published.state_dict()
+    assert all(torch.equal(value, expected[name]) for one in streams for name, value in one.state_dict().items())
+    assert [note.partition(": ")[0] for note in observer.notes] == [str(tmp_path / "a:b.pt")] * len(streams)
+
+
+@pytest.mark.slow
+def test_a_roberta_gives_words_alone_and_without_weights_a_model_stays_as_it_was_drawn(tmp_path: Path) -> None:
+    model, observer = hero(2), Notes()
+    drawn = {name: value.clone() for name, value in model.state_dict().items()}
+    trained_models.load_weights(model, None, observer)
+    assert (observer.notes, all(torch.equal(value, drawn[name]) for name, value in model.state_dict().items())) == ([], True)
+    transformers = pytest.importorskip("transformers")
+    sizes = {"vocab_size": 272, "hidden_size": 64, "num_hidden_layers": 4, "num_attention_heads": 1, "intermediate_size": 32}
+    config = transformers.RobertaConfig(**sizes, max_position_embeddings=66, type_vocab_size=1)
+    roberta = transformers.RobertaForMaskedLM(config)
+    torch.save(roberta.state_dict(), tmp_path / "r.bin")
+    trained_models.load_weights(model, f"roberta:{tmp_path / 'r.bin'}", observer)
+    changed = {name.partition(".")[0] for name, value in model.state_dict().items() if not torch.equal(value, drawn[name])}
+    assert changed == {"encoder"}
+    assert torch.equal(model.encoder.words.weight, roberta.roberta.embeddings.word_embeddings.weight)
+    with pytest.raises(InputError):
+        trained_models.load_weights(model, f"hero:{tmp_path / 'r.bin'}", observer)
+
+
+def test_weights_are_those_of_one_training_that_is_named(folder: Path, trained: Trained) -> None:
+    train(folder, tasks=["tvqa", "tvc"])
+    model = hero(3)
+    with pytest.raises(UsageError, match=r"run holds 2 trained models\. Name the folder of one: --weights run/at"):
+        trained_models.load_weights(model, str(folder / "run"), Notes())
+    with pytest.raises(UsageError, match="holds 0 trained models"):
+        trained_models.load_weights(model, str(folder / "f"), Notes())
+    with pytest.raises(InputError, match="holds weights of another model"):
+        trained_models.load_weights(model, str(folder / "run" / "tvqa"), Notes())
+
+
+@pytest.mark.slow
+def test_a_checkpoint_answers_by_its_own_sizes_with_a_tokenizer_that_is_named(folder: Path) -> None:
+    torch.save(to_published(hero(1)), folder / "hero.pt")
+    named: dict[str, Any] = {"task": "value-tvqa", "annotations": (str(folder / "tvqa_val_release.jsonl"),), "features": [folder / "f"]}
+    request = PredictRequest(model=f"hero:{folder / 'hero.pt'}", **named)
+    with pytest.raises(UsageError, match=r"A checkpoint has no tokenizer\. Name the folder of RoBERTa's: --tokenizer DIR"):
+        predict_with_hero(request, folder / "p.jsonl", observer=Notes())
+    observer = Notes()
+    done = predict_with_hero(replace(request, tokenizer=folder / "tok"), folder / "p.jsonl", observer=observer)
+    assert (done.task, done.engine, done.statuses) == ("value-tvqa", "model:hero hero.pt", {"ok": 1})
+    assert [note.partition(": ")[0] for note in observer.notes] == [str(folder / "hero.pt")]
+    with pytest.raises(UsageError, match=r"run is a model of VALUE, and fiber is none of its tasks"):
+        predict_with_hero(PredictRequest(model="run", **named | {"task": "fiber"}), folder / "q.jsonl", observer=Notes())
+
+
+def test_a_training_needs_a_tokenizer_or_weights_beside_one(folder: Path, trained: Trained) -> None:
+    with pytest.raises(UsageError, match=r"Name the folder of RoBERTa's tokenizer, with vocab\.json and merges\.txt: --tokenizer DIR"):
+        train(folder, tokenizer=None)
+    (folder / "run" / "tvqa" / "tokenizer").mkdir(parents=True)
+    write_tokenizer(folder / "run" / "tvqa" / "tokenizer")
+    with pytest.raises(UsageError, match="Name the folder of RoBERTa's tokenizer"):
+        train(folder, tokenizer=None)
+    assert trained.calls == []
+    train(folder)
+    train(folder, tokenizer=None, out=folder / "next", weights=str(folder / "run" / "tvqa"))
+    assert len(trained.calls) == 2
