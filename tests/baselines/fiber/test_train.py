@@ -180,3 +180,15 @@ def test_features_of_another_width_fill_nothing_and_the_beams_that_are_asked_for
         others = write_npy(tmp_path / str(width), data.val, width=width)
         with pytest.raises(InputError, match=f"have {width} numbers each, and the model was trained on {WIDTH}"):
             list(fill_blanks(filler, data.val, features=[others], device="cpu"))
+
+
+def test_a_training_goes_on_with_features_of_its_width_alone(tmp_path: Path, t5: str, data: FillerData) -> None:
+    train_filler(settings("early-fusion", "training.epochs=1"), data, t5, tmp_path / "run", observer=SilentObserver())
+    wide = write_npy(tmp_path / "wide", [*data.train, *data.val], width=WIDTH + 1)
+    others = FillerData(train=data.train, val=data.val, features=(wide,))
+    with pytest.raises(UsageError, match=rf"was trained on features of {WIDTH} numbers\. Give the same features, or another folder"):
+        train_filler(None, others, None, tmp_path / "run", epochs=2, resume=True, observer=SilentObserver())
+    more = train_filler(None, data, None, tmp_path / "run", epochs=2, resume=True, observer=SilentObserver())
+    assert (more.settings.training.epochs, more.is_finished, more.width) == (2, True, WIDTH)
+    assert len((tmp_path / "run" / "epochs.jsonl").read_text().splitlines()) == 2
+    assert TrainedFiller.model_validate_json((tmp_path / "run" / "filler.json").read_bytes()) == more
