@@ -17,7 +17,7 @@ from tests.mcp.test_workshop import SRT, Server
 from tests.report.runs import description
 from vip import store
 from vip.errors import BackendError
-from vip.records import Description, KeyframeText, SpokenWords, TextLine
+from vip.records import Description, Famous, KeyframeText, SpokenWords, TextLine
 from vip.store import Run, load_run
 
 pytestmark = pytest.mark.extra("mcp")
@@ -52,6 +52,19 @@ def write_words(folder: Path, *words: tuple[float, float, str, str]) -> None:
 
 
 # ---------------------------------------------------------------- describe
+
+
+def test_a_description_of_a_stranger_does_not_fill_an_agents_context(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = run_folder(server.root / "talk.vip", 3)
+    famous = Famous(focus="f" * 3000, action="a", mood="m", objects=("cup " * 1000,) * 60, setting="s")
+    describe_all(folder, dense_caption="A word. " * 100_000, famous=famous, engine="e" * 3000)
+    monkeypatch.setattr("vip.mcp.texts.MOST_WORDS", 2)
+    found = server.call("describe", video="talk.vip")
+    assert found.text.endswith("The first 2 are here.")
+    assert [row["number"] for row in found.data] == [1, 2]
+    for row in found.data:
+        assert {len(row[name]) for name in ("caption", "focus", "engine")} == {2001}, "the last letter says that it goes on"
+        assert (len(row["objects"]), row["action"]) == (50, "a")
 
 
 def test_a_run_that_is_described_is_returned_without_an_engine_or_a_copy(server: Server, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,10 +15,12 @@ from vip.pipeline import add_text, caption
 from vip.records import Description, SpokenWords
 from vip.store import Run
 from vip.timecode import seconds_of
-from vip.untrusted import one_line
+from vip.untrusted import one_line, shorten
 from vip.wording import counted
 from vip.words.picture_text import text_by_keyframe
 from vip.words.subtitles import read_subtitles
+
+MOST_LETTERS, MOST_IN_A_LIST = 2000, 50  # of a text in a description, which is an agent's to read
 
 
 def describe(arguments: DescribeArguments, workshop: Workshop) -> ToolResult:
@@ -35,7 +37,8 @@ def describe(arguments: DescribeArguments, workshop: Workshop) -> ToolResult:
         raise problem
     spent, limit = dollars(workshop.budget.committed_usd), dollars(workshop.settings.max_usd)
     text = f"{name_of(run)}: {len(rows)} of {counted(len(run.keyframes), 'keyframe')} described; {spent} of {limit} spent by this server."
-    return ToolResult(f"{text} {one_line(str(problem))}" if problem else text, data=tuple(rows))
+    text += f" The first {MOST_WORDS} are here." if len(rows) > MOST_WORDS else ""
+    return ToolResult(f"{text} {one_line(str(problem))}" if problem else text, data=tuple(rows[:MOST_WORDS]))
 
 
 def _descriptions(run: Run) -> list[dict[str, Any]]:
@@ -46,13 +49,13 @@ def _descriptions(run: Run) -> list[dict[str, Any]]:
 def _row(number: int, row: Description) -> dict[str, Any]:
     when = {} if row.time_s is None else {"time": format_time(row.time_s)}
     famous = {name: _clean(value) for name, value in row.famous.model_dump(mode="json").items() if value}
-    return {"number": number, **when, "engine": one_line(row.engine), "caption": one_line(row.dense_caption), **famous}
+    return {"number": number, **when, "engine": _clean(row.engine), "caption": _clean(row.dense_caption), **famous}
 
 
 def _clean(value: Any) -> Any:
     if isinstance(value, str):
-        return one_line(value)
-    return [_clean(one) for one in value] if isinstance(value, list) else value
+        return shorten(one_line(value), MOST_LETTERS)
+    return [_clean(one) for one in value[:MOST_IN_A_LIST]] if isinstance(value, list) else value
 
 
 def words(arguments: WordsArguments, workshop: Workshop) -> ToolResult:
