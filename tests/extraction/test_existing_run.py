@@ -7,7 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.captioning.keyframes import manifest
-from vip.extraction.existing_run import is_same_file
+from vip import store
+from vip.config import ExtractSettings
+from vip.errors import StoreError, UsageError
+from vip.extraction.existing_run import SELECTED, WRITTEN, existing_run, is_finished, is_same_file, is_selected
+from vip.records import Manifest, Origin
 from vip.video import AddressSource, FileSource
 from vip.video.source import FileState
 
@@ -53,3 +57,97 @@ def test_a_file_here_is_known_by_its_content_wherever_it_lies(tmp_path: Path, da
 def test_a_file_that_is_gone_is_known_by_its_place(tmp_path: Path, name: str, is_same: bool) -> None:
     video = manifest().video.model_copy(update={"path": str(tmp_path / "gone.mp4")})
     assert is_same_file(video, FileSource(tmp_path / name)) == is_same
+
+
+SETTINGS = ExtractSettings(keyframes=4)
+ORIGIN = Origin(run="old.vip", created_utc="2026-01-01T00:00:00+00:00")
+
+
+def write(folder: Path, **about: object) -> Manifest:
+    """A run with its manifest alone, of a video that is gone."""
+    made = manifest().model_copy(update={"settings": SETTINGS.model_dump(mode="json"), **about})
+    folder.mkdir(exist_ok=True)
+    store.write_json(folder / store.MANIFEST, made)
+    return made
+
+
+@pytest.mark.parametrize(
+    ("seconds", "selected", "finished"),
+    [({}, False, False), ({SELECTED: 1.0}, True, False), ({SELECTED: 0.0, WRITTEN: 0.0}, True, True), ({"extract": 1.0}, False, False)],
+)
+def test_how_far_a_run_is_stands_in_its_manifest(seconds: dict[str, float], selected: bool, finished: bool) -> None:
+    made = manifest().model_copy(update={"seconds": seconds})
+    assert (is_selected(made), is_finished(made)) == (selected, finished)
+    assert not is_selected(None)
+    assert not is_finished(None)
+
+
+@pytest.mark.parametrize("names", [[], [store.ASKED]])
+def test_an_empty_folder_holds_nothing_to_go_on_with(tmp_path: Path, names: list[str]) -> None:
+    for name in names:
+        (tmp_path / name).touch()
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=False) is None
+    assert existing_run(tmp_path / "new", None, SETTINGS, overwrite=False) is None
+
+
+def test_a_folder_of_something_else_is_taken_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / "thesis.txt").touch()
+    with pytest.raises(UsageError, match=r"is not empty and no run of vip\. Choose another folder with -o, or add --overwrite"):
+        existing_run(tmp_path, None, SETTINGS, overwrite=False)
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=True) is None
+
+
+def test_a_damaged_manifest_is_replaced_only_where_that_is_asked_for(tmp_path: Path) -> None:
+    (tmp_path / store.MANIFEST).write_text("{")
+    with pytest.raises(StoreError):
+        existing_run(tmp_path, None, SETTINGS, overwrite=False)
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=True) is None
+
+
+@pytest.mark.parametrize("overwrite", [False, True])
+def test_the_same_run_is_gone_on_with(tmp_path: Path, overwrite: bool) -> None:
+    gone = FileSource(tmp_path / "v.mp4")
+    made = write(tmp_path, seconds={SELECTED: 1.0}, video=manifest().video.model_copy(update={"path": gone.location}))
+    assert existing_run(tmp_path, gone, SETTINGS, overwrite) == made
+    assert existing_run(tmp_path, None, SETTINGS, overwrite) == made
+    older = write(tmp_path, settings={"keyframes": 4}, selected_from=ORIGIN)  # of before there were the other settings
+    assert existing_run(tmp_path, None, SETTINGS, overwrite, origin=ORIGIN) == older
+
+
+def test_a_finished_run_that_cannot_be_read_back_is_made_again_where_it_may_be_replaced(tmp_path: Path) -> None:
+    made = write(tmp_path, seconds={SELECTED: 1.0, WRITTEN: 1.0})
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=False) == made
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=True) is None
+
+
+@pytest.mark.parametrize(
+    ("about", "origin", "said"),
+    [
+        ({}, ORIGIN, r"candidates of its own"),
+        ({"selected_from": ORIGIN}, None, r"candidates of old\.vip as of 2026-01-01T00:00:00\+00:00"),
+        ({"selected_from": ORIGIN.model_copy(update={"run": "a\nb.vip"})}, ORIGIN, r"candidates of a b\.vip as of \S+"),
+        (
+            {"settings": {"keyframes": 5, "sampler": "uniform"}},
+            None,
+            r"keyframes 5, now 4; sampler uniform, now sync",
+        ),
+        ({"settings": {"keyframes": "4\n" * 400}}, None, r"keyframes (4 ){150}, now 4"),
+    ],
+)
+def test_another_run_is_named_with_what_it_has_otherwise_and_replaced_only_where_that_is_asked_for(
+    tmp_path: Path, about: dict[str, object], origin: Origin | None, said: str
+) -> None:
+    write(tmp_path, **about)
+    with pytest.raises(UsageError, match=rf"holds another run \({said}\)\. Choose another folder with -o, or add --overwrite\."):
+        existing_run(tmp_path, None, SETTINGS, overwrite=False, origin=origin)
+    assert existing_run(tmp_path, None, SETTINGS, overwrite=True, origin=origin) is None
+
+
+@pytest.mark.parametrize(
+    ("known", "named", "said"),
+    [("/a/v.mp4", "b/v.mp4", r"video /a/v\.mp4, now .*b/v\.mp4"), ("/a/v.mp4", "w.mp4", r"video v\.mp4, now w\.mp4")],
+)
+def test_another_video_is_named_by_its_place_where_its_name_is_the_same(tmp_path: Path, known: str, named: str, said: str) -> None:
+    write(tmp_path, video=manifest().video.model_copy(update={"path": known}))
+    with pytest.raises(UsageError, match=rf"holds another run \({said}\)"):
+        existing_run(tmp_path, FileSource(tmp_path / "gone" / named), SETTINGS, overwrite=False)

@@ -93,7 +93,7 @@ def test_a_hub_that_nobody_runs_is_named_once_a_process_and_one_that_answers_wit
         assert probe_error(there) is None
         assert probe_error(there) is None
         assert len(asked) == 1
-    for wrong in ("nowhere://host", "http://"):
+    for wrong in ("nowhere://host", "http://", "host"):
         assert (probe_error(wrong) or "").count("\n") == 0
         assert "cannot be reached" in (probe_error(wrong) or "")
 

@@ -48,7 +48,7 @@ def test_boxes_end_at_the_edges_and_none_is_empty(box: tuple[float, float, float
 def test_the_surest_comes_first_and_of_those_as_sure_the_leftmost() -> None:
     rows = [
         FoundObject("Red \n Cup", 0.51234567, (0.2, 0.0, 1.0, 1.0)),
-        FoundObject("dog", 1.0000002, (0.4, 0.0, 1.0, 1.0), "region"),
+        FoundObject("dog", 1.01, (0.4, 0.0, 1.0, 1.0), "region"),
         FoundObject("cat", 0.51234999, (0.1, 0.0, 1.0, 1.0)),
         FoundObject(" ", 0.9, (0.1, 0.0, 1.0, 1.0)),
     ]
