@@ -63,3 +63,29 @@ def test_a_worker_is_held_against_the_others_and_not_against_themselves() -> Non
     every = measure_all_answers([answers])
     assert every is not None
     assert every.exact_match == pytest.approx(2 / 5), "the label and the second answer of the second worker"
+
+
+@pytest.mark.parametrize(
+    ("captions", "plain", "normalized"),
+    [
+        ([["a dog runs", "a dog runs"]], 1.0, 1.0),
+        ([["a dog", "the dog"]], 0.5, 1.0),  # without articles they are one word
+        ([["a dog", "a cat", "a dog"]], 5 / 6, 2 / 3),  # of each caption the best of the others
+        ([["alone"], ["a dog", "a cat"], []], 0.5, 0.0),
+        ([["red dog", "red dog"], ["one", "two"]], 0.5, 0.5),  # the mean over captions, not over videos
+        ([["red dog", "red dog", "red dog"], ["one", "two"]], 0.6, 0.6),
+        ([["alone"], []], None, None),
+    ],
+)
+def test_captions_of_a_video_are_each_held_against_the_others_of_it(
+    captions: list[list[str]], plain: float | None, normalized: float | None
+) -> None:
+    assert measure_captions(captions) == (None if plain is None else pytest.approx(plain))
+    assert measure_captions(captions, normalized=True) == (None if normalized is None else pytest.approx(normalized))
+
+
+def test_deviations_are_those_of_a_population_over_captions() -> None:
+    same, none = BlankAnswers("dog", (("dog",),)), BlankAnswers("dog", (("cat",), ("tree",)))
+    found = measure_first_answers([same, none])
+    assert found is not None
+    assert (found.f1, found.f1_deviation, found.exact_match, found.exact_match_deviation, found.n) == (0.5, 0.5, 0.5, 0.5, 2)

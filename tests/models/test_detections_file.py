@@ -55,6 +55,48 @@ def test_boxes_in_pixels_become_fractions_and_are_cut_at_the_edge(tmp_path: Path
     assert found == [Detection(label="dog", score=0.9, box_xyxy=(0.0, 0.5, 0.5, 1.0), source="detic")]
 
 
+@pytest.mark.parametrize(
+    ("size", "box", "kept"),
+    [
+        ({}, [-0.01, -0.01, 1.01, 1.01], (0.0, 0.0, 1.0, 1.0)),
+        ({}, [0, 0, 1e-9, 1e-9], (0.0, 0.0, 1e-9, 1e-9)),
+        ({"width_px": 400, "height_px": 100}, [100, 25, 200, 50], (0.25, 0.25, 0.5, 0.5)),
+        ({"width_px": 400, "height_px": 100}, [-4, -1, 404, 101], (0.0, 0.0, 1.0, 1.0)),
+    ],
+)
+def test_width_goes_across_and_height_down_and_a_hundredth_over_the_edge_is_rounding(
+    size: dict[str, int], box: list[float], kept: tuple[float, ...], tmp_path: Path
+) -> None:
+    path = written(tmp_path, {"time_s": 0, **size, "detections": [{**DOG, "box_xyxy": box}]})
+    (found,) = DetectionsFile(str(path)).detect([PICTURE], [PictureOrigin(time_s=0.0)])
+    assert found is not None
+    assert [one.box_xyxy for one in found] == [pytest.approx(kept)]
+
+
+def test_of_those_as_sure_the_leftmost_comes_first_and_scores_have_four_digits(tmp_path: Path) -> None:
+    boxes = {"c": [0.3, 0, 1, 1], "a": [0.1, 0.2, 1, 1], "b": [0.1, 0.1, 1, 1]}
+    rows = [{"label": name, "score": 0.123456, "box_xyxy": box} for name, box in boxes.items()]
+    (found,) = DetectionsFile(str(written(tmp_path, {"time_s": 0, "detections": rows}))).detect([PICTURE], [PictureOrigin(time_s=0.0)])
+    assert [(one.label, one.score) for one in found or ()] == [("b", 0.1235), ("a", 0.1235), ("c", 0.1235)]
+
+
+def test_what_is_returned_can_be_changed_without_harm_to_the_next_answer(tmp_path: Path) -> None:
+    path = written(tmp_path, at(1.0, "by time"), {"keyframe": "0001.jpg", "detections": [DOG]})
+    detector = DetectionsFile(str(path))
+    for place in (PictureOrigin(1.0), PictureOrigin(None, "0001.jpg")):
+        (first,) = detector.detect([PICTURE], [place])
+        assert first
+        first.clear()
+        assert detector.detect([PICTURE], [place]) != [[]]
+
+
+def test_a_file_of_names_alone_or_in_the_home_folder_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    written(tmp_path, {"keyframe": "0001.jpg", "detections": [DOG]})
+    monkeypatch.setenv("HOME", str(tmp_path))
+    detector = DetectionsFile("~/found.jsonl")
+    assert detector.detect([PICTURE] * 2, [PictureOrigin(1.0, "0001.jpg"), PictureOrigin(1.0)])[1] is None
+
+
 def test_the_nearest_time_within_half_a_second_counts_and_the_earlier_of_two(tmp_path: Path) -> None:
     path = written(tmp_path, at(3.0, "third"), at(1.0, "first"), at(1.5, "second"))
     times = {
@@ -120,6 +162,11 @@ WRONG: dict[str, tuple[object, str]] = {
     "three numbers": ({"time_s": 1, "detections": [{**DOG, "box_xyxy": [0, 0, 1]}]}, r"line 2: detections\.0\.box_xyxy"),
     "pixels": ({"time_s": 1, "detections": [{**DOG, "box_xyxy": [10, 20, 300, 400]}]}, 'line 2: the box .* for pixels write "width_px"'),
     "left of right": ({"time_s": 1, "detections": [{**DOG, "box_xyxy": [0.5, 0, 0.4, 1]}]}, "line 2: the box .* is empty: write left, top"),
+    "top of bottom": ({"time_s": 1, "detections": [{**DOG, "box_xyxy": [0, 0.5, 1, 0.5]}]}, "line 2: the box .* is empty"),
+    "left beyond": ({"time_s": 1, "detections": [{**DOG, "box_xyxy": [-0.02, 0, 1, 1]}]}, "line 2: the box .* lies outside the picture"),
+    "width alone": ({"time_s": 1, "height_px": 10, "detections": []}, 'line 2: write both "width_px" and "height_px"'),
+    "no width": ({"time_s": 1, "width_px": 0, "height_px": 10, "detections": []}, "line 2: width_px: .*greater than 0"),
+    "below zero": ({"time_s": 1, "detections": [{**DOG, "score": -0.1}]}, r"line 2: detections\.0\.score: .*greater than or equal to 0"),
     "one side": ({"time_s": 1, "width_px": 10, "detections": []}, 'line 2: write both "width_px" and "height_px"'),
     "beyond the pixels": (
         {"time_s": 1, "width_px": 10, "height_px": 10, "detections": [{**DOG, "box_xyxy": [0, 0, 12, 5]}]},
