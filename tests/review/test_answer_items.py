@@ -11,7 +11,7 @@ from tests.tasks.scoring import answer, sample
 from vip import store
 from vip.cli.app import run
 from vip.errors import InputError, UsageError
-from vip.review.answer_items import read_answer_items
+from vip.review.answer_items import beside, read_answer_items
 from vip.review.blanks import log_path
 from vip.review.log import ReviewLog
 from vip.review.question_export import export_questions, make_question_report
@@ -68,6 +68,17 @@ def test_an_answer_stands_beside_its_question_and_what_is_right(tmp_path: Path) 
     assert first.options == ("correct", "wrong")
     assert first.text.splitlines() == ["What runs?", "Known as right: a dog", "Answer: a dog"]
     assert (first.video, first.answer) == ("v0", None)
+
+
+def test_samples_beside_the_answers_are_there_and_no_link(tmp_path: Path) -> None:
+    answers, samples = write(tmp_path)
+    assert beside(answers) == samples == tmp_path / "samples.jsonl"
+    samples.rename(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(UsageError, match="has answers, which are judged beside their questions"):
+        beside(answers)
+    samples.symlink_to(tmp_path / "elsewhere.jsonl")
+    with pytest.raises(InputError, match=r"samples\.jsonl is a link"):
+        beside(answers)
 
 
 def test_the_labels_are_what_the_judge_reads(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from vip.errors import InputError, UsageError
 from vip.review.question_items import MOST_QUESTIONS, QuestionItem, first_row
 from vip.review.videos import clips_in
-from vip.tasks.files import read_predictions, read_samples
+from vip.tasks.files import read_predictions, read_samples, unlinked_file
 from vip.tasks.page_samples import question_of, reference_texts, value_texts
 from vip.tasks.records import Prediction, Sample
 from vip.untrusted import one_line
@@ -35,11 +35,12 @@ def beside(path: Path) -> Path:
 
     Raises:
         UsageError: they are not there.
+        InputError: they are a link.
     """
     samples = path.with_name("samples.jsonl")
     if not samples.is_file():
         raise UsageError(f"{path} has answers, which are judged beside their questions. Add {option('samples', 'FILE')}, what they answer.")
-    return samples
+    return unlinked_file(samples)
 
 
 def read_answer_items(path: Path, samples: Path, videos: Path | None) -> list[QuestionItem]:
