@@ -242,7 +242,7 @@ def test_words_are_counted_by_their_shortest_base_form_and_as_they_stand_where_n
             pass
 
         def base_forms(self, word: str, part: str) -> list[str]:
-            return {"dogs": ["doggie", "dog", "dox"], "runs": ["run"]}.get(word, [])
+            return {"dogs": ["canine", "dog", "dox"], "runs": ["run"]}.get(word, [])
 
     monkeypatch.setattr(module, "WordNet", Forms)
     monkeypatch.setattr(module, "find_wordnet", lambda: tmp_path)

@@ -445,6 +445,10 @@ def test_a_checkpoint_answers_by_its_own_sizes_with_a_tokenizer_that_is_named(fo
     done = predict_with_hero(replace(request, tokenizer=folder / "tok"), folder / "p.jsonl", observer=observer)
     assert (done.task, done.engine, done.statuses) == ("value-tvqa", "model:hero hero.pt", {"ok": 1})
     assert [note.partition(": ")[0] for note in observer.notes] == [str(folder / "hero.pt")]
+    tensors = {name: one for name, one in to_published(hero(1)).items() if not name.startswith(("qa_", "st_ed_"))}
+    torch.save(tensors, folder / "hero.pt")
+    with pytest.raises(InputError, match="has no head for qa"):
+        predict_with_hero(replace(request, tokenizer=folder / "tok"), folder / "p.jsonl", overwrite=True, observer=Notes())
     with pytest.raises(UsageError, match=r"run is a model of VALUE, and fiber is none of its tasks"):
         predict_with_hero(PredictRequest(model="run", **named | {"task": "fiber"}), folder / "q.jsonl", observer=Notes())
 
