@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from dataclasses import replace
 
@@ -11,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from vip.captioning.colours import TABLE
-from vip.errors import BackendError
-from vip.models.offline import OfflineEngine, caption, famous
+from vip.errors import BackendError, EngineError
+from vip.models.offline import MOST_QUOTED, OfflineEngine, caption, famous, rich
 from vip.protocols import KeyframeFacts, Request, ViewChange
-from vip.records import NOT_DETERMINED, Detection, Famous, Quality
+from vip.records import NOT_DETERMINED, Detection, Famous, ObjectColour, ObjectCount, Quality
 
 QUALITY = Quality(sharpness=300, brightness=0.45, contrast=0.2)
 COLOURS = (("blue", 0.41), ("beige", 0.22), ("brown", 0.1))
@@ -259,7 +260,146 @@ def test_twelve_keyframes_of_one_scene_are_not_twelve_forms() -> None:
     assert len(texts) >= 8
 
 
+@pytest.mark.parametrize(
+    ("score", "objects"), [(0.8, ("dog",)), (0.79, ("dog",)), (0.5, ("dog",)), (0.49, ("possibly dog",)), (0.0, ("possibly dog",))]
+)
+def test_what_is_possibly_there_is_not_counted(score: float, objects: tuple[str, ...]) -> None:
+    facts = found(("dog", score, LEFT))
+    words = {0.8: "a dog", 0.79: "probably a dog", 0.5: "probably a dog"}.get(score, "possibly a dog")
+    assert famous(facts).focus == f"{words} on the left, large in the frame"
+    assert famous(facts).objects == objects
+    assert rich(facts).counts == (() if score < 0.5 else (ObjectCount(object="dog", count=1),))
+
+
+@pytest.mark.parametrize(("person", "face", "is_theirs"), [(0.5, 0.5, True), (0.49, 0.9, False), (0.9, 0.49, False)])
+def test_only_a_likely_face_goes_with_a_likely_person(person: float, face: float, is_theirs: bool) -> None:
+    facts = found(("person", person, CENTRE), ("face", face, (0.45, 0.25, 0.55, 0.35)))
+    assert ("with the face in view" in caption(facts)) == is_theirs
+    assert len(famous(facts).objects) == (1 if is_theirs else 2)
+
+
+@pytest.mark.parametrize("box", [(0.65, 0.3, 0.75, 0.4), (0.45, 0.05, 0.55, 0.15), (0.45, 0.9, 0.55, 1.0), (0.3, 0.1, 0.8, 1.0)])
+def test_a_face_whose_middle_lies_beside_the_person_or_that_is_larger_is_of_somebody_else(box: tuple[float, float, float, float]) -> None:
+    assert famous(found(("person", 0.9, CENTRE), ("face", 0.9, box))).objects[0] in ("person", "face")
+    assert len(famous(found(("person", 0.9, CENTRE), ("face", 0.9, box))).objects) == 2
+
+
+@pytest.mark.parametrize(
+    ("box", "words"),
+    [
+        ((0.0, 0.0, 1.0, 0.5), "near the top, filling most of the frame"),
+        ((0.0, 0.0, 1.0, 0.49), "near the top, large in the frame"),
+        ((0.25, 0.4, 0.75, 0.71), "in the centre, large in the frame"),
+        ((0.25, 0.4, 0.75, 0.69), "in the centre"),
+        ((0.45, 0.4, 0.55, 0.69), "in the centre, small in the frame"),
+        ((0.4, 0.4, 0.6, 0.6), "in the centre"),
+        ((0.3, 0.75, 0.5, 0.95), "near the bottom"),
+        ((0.0, 0.75, 0.2, 0.95), "at the lower left"),
+        ((0.8, 0.0, 1.0, 0.2), "at the upper right"),
+        ((0.8, 0.0, 1.0, 0.51), "on the right"),  # so tall that its height says nothing
+    ],
+)
+def test_a_place_has_a_side_and_a_height_and_a_size_only_where_it_is_unusual(box: tuple[float, float, float, float], words: str) -> None:
+    assert famous(found(("dog", 0.9, box))).focus == f"a dog {words}"
+
+
+@pytest.mark.parametrize(
+    ("boxes", "words"),
+    [
+        ((LEFT, LEFT), "two dogs (both on the left)"),
+        ((CENTRE, CENTRE, CENTRE), "three dogs (all in the centre)"),
+        ((RIGHT, LEFT), "two dogs (one on the left and one on the right)"),
+        ((RIGHT, CENTRE, LEFT, RIGHT), "four dogs (one on the left, one in the centre and two on the right)"),
+        ((LEFT,) * 10, "ten dogs (all on the left)"),
+        ((LEFT,) * 11, "11 dogs (all on the left)"),
+    ],
+)
+def test_several_are_placed_side_by_side(boxes: tuple[tuple[float, float, float, float], ...], words: str) -> None:
+    assert famous(found(*(("dog", 0.9, box) for box in boxes))).focus == words
+
+
+@pytest.mark.parametrize(
+    ("noun", "plural"),
+    [("church", "churches"), ("dish", "dishes"), ("glass", "glasses"), ("boy", "boys"), ("city", "cities"), ("box", "boxes")],
+)
+def test_more_plurals_are_english(noun: str, plural: str) -> None:
+    assert famous(found((noun, 0.9, LEFT), (noun, 0.9, LEFT))).focus.startswith(f"two {plural} (")
+
+
+def test_the_surest_come_first_then_the_largest_and_regions_are_no_objects() -> None:
+    small, large = (0.0, 0.2, 0.1, 0.9), (0.4, 0.2, 0.9, 0.9)
+    facts = found(("ant", 0.6, large), ("dog", 0.9, small), ("cat", 0.85, large), ("bus", 0.3, large))
+    region = Detection(label="a man in a red coat", score=0.99, box_xyxy=large, source="test", kind="region")
+    facts = replace(facts, detections=(region, *facts.detections))
+    assert famous(facts).objects == ("cat", "dog", "ant", "possibly bus")
+    assert [one.object for one in rich(facts).counts] == ["cat", "dog", "ant"]
+    assert "red coat" not in caption(facts)
+
+
+def test_sure_and_likely_ones_of_a_kind_are_one_count_and_one_object() -> None:
+    facts = found(("dog", 0.9, LEFT), ("dog", 0.6, RIGHT), ("dog", 0.9, CENTRE), ("dog", 0.1, CENTRE))
+    assert rich(facts).counts == (ObjectCount(object="dog", count=3),)
+    assert famous(facts).objects == ("dog", "possibly dog")
+
+
+def test_only_large_colours_are_those_of_the_picture() -> None:
+    said = rich(replace(FACTS, colours=(("blue", 0.41), ("beige", 0.15), ("brown", 0.14)), text=("Exit", "42")))
+    assert said.colours == tuple(ObjectColour(object="whole picture", colour=name) for name in ("blue", "beige"))
+    assert said.visible_text == ("Exit", "42")
+    assert (said.relations, said.characters, said.style) == ((), (), NOT_DETERMINED)
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        ({"words": "we go"}, "The subtitles around this keyframe read: “we go”"),
+        ({"speech": "we go"}, "The speech around this keyframe was transcribed as: “we go”"),
+        ({"text": ("Exit", "42")}, "The text in the picture reads: “Exit · 42”"),
+        ({"words": "“we” go"}, 'The subtitles around this keyframe read: “"we" go”'),
+        ({"words": "x" * MOST_QUOTED}, f"The subtitles around this keyframe read: “{'x' * MOST_QUOTED}”"),
+        ({"words": "go " * 200}, f"The subtitles around this keyframe read: “{'go ' * 79}go …”"),
+    ],
+)
+def test_what_was_read_or_heard_is_quoted_with_how_it_was_had(given: dict[str, object], sentence: str) -> None:
+    assert caption(replace(FACTS, **given)) == f"{caption(FACTS)} {sentence}"  # type: ignore[arg-type]
+
+
+def test_text_comes_before_subtitles_and_these_before_speech() -> None:
+    text = caption(replace(FACTS, text=("A",), words="B", speech="C"))
+    assert re.findall("“(.)”", text) == ["A", "B", "C"]
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "zoom", "words"),
+    [
+        (0.02, 0.0, 1.0, "moved slightly to the left"),
+        (0.019, 0.019, 1.0, "turned or moved slightly"),
+        (0.059, 0.03, 1.0, "moved slightly to the left and up"),
+        (0.06, 0.0, 1.0, "moved to the left"),
+        (-0.25, -0.1, 1.0, "moved to the right and down"),
+        (-0.26, 0.0, 1.0, "moved far to the right"),
+        (0.0, 0.0, 1.039, "turned or moved slightly"),
+        (0.0, 0.0, 1.05, "zoomed in or come closer"),
+        (0.1, 0.0, 0.9, "moved to the left, and zoomed out or gone back"),
+    ],
+)
+def test_how_far_the_camera_went_is_said(x: float, y: float, zoom: float, words: str) -> None:
+    assert f"the camera seems to have {words}." in moved(x, y, zoom)
+
+
 # ---------------------------------------------------------------- as an engine
+
+
+@pytest.mark.parametrize("names", [("dense_caption",), ("focus", "counts"), ("mood", "unheard_of")])
+def test_of_a_schema_what_is_known_is_given_and_nothing_else(names: tuple[str, ...]) -> None:
+    schema = {"properties": {name: {} for name in names}}
+    reply = asyncio.run(OfflineEngine(None).generate(Request("describe", "ignored", FACTS, schema=schema)))
+    assert list(json.loads(reply.text)) == [name for name in names if name != "unheard_of"]
+
+
+def test_where_nothing_was_measured_nothing_is_said() -> None:
+    with pytest.raises(EngineError, match=r"nothing was\. Give it the facts of the picture"):
+        asyncio.run(OfflineEngine(None).generate(Request("describe", "ignored", None)))
 
 
 def test_the_stages_give_prose_and_famous() -> None:
