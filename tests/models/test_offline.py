@@ -336,6 +336,14 @@ def test_the_surest_come_first_then_the_largest_and_regions_are_no_objects() -> 
     assert "red coat" not in caption(facts)
 
 
+def test_what_has_a_comma_in_it_is_set_apart_by_one() -> None:
+    plain, large = (0.4, 0.4, 0.6, 0.6), (0.35, 0.2, 0.65, 0.9)
+    assert "a dog in the centre and probably a cat in the centre" in caption(found(("dog", 0.9, plain), ("cat", 0.6, plain)))
+    assert "a dog in the centre, large in the frame, and probably a cat in the centre" in caption(
+        found(("dog", 0.9, large), ("cat", 0.6, plain))
+    )
+
+
 def test_sure_and_likely_ones_of_a_kind_are_one_count_and_one_object() -> None:
     facts = found(("dog", 0.9, LEFT), ("dog", 0.6, RIGHT), ("dog", 0.9, CENTRE), ("dog", 0.1, CENTRE))
     assert rich(facts).counts == (ObjectCount(object="dog", count=3),)
