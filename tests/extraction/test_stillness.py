@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
-from vip.extraction.stillness import still_frames
+from vip.extraction.stillness import MOVES_SHARE_OF_SYNC, STILL_BYTES, still_frames
 
 STILL, SECONDS = 50, 8
 
@@ -68,3 +68,18 @@ def test_at_few_frames_a_second_what_the_next_ones_refer_to_may_lie_farther_off(
     slow = index_of(sizes)
     slow = replace(slow, pts=slow.pts * 5 // 2, dts=slow.dts * 5 // 2)
     assert still_frames(slow, [40 * 100]).tolist() == [still]
+
+
+def test_the_larger_the_sync_packets_the_more_may_move_in_a_still_picture() -> None:
+    """At high bit rates noise alone takes more than a few bytes; three thousandths of a sync packet are what counts."""
+    sizes = np.full(200, STILL_BYTES + 50)
+    for sync_bytes, is_still in ((SYNC, False), (100 * SYNC, True)):
+        sizes[0] = sync_bytes
+        assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
+
+
+@pytest.mark.parametrize(("burst", "is_still"), [(MOVES_SHARE_OF_SYNC, True), (1.1 * MOVES_SHARE_OF_SYNC, False)])
+def test_one_packet_nearby_that_is_large_says_that_something_moves(burst: float, is_still: bool) -> None:
+    sizes = slides()
+    sizes[[98, 102]] = round(burst * SYNC)
+    assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import struct
 from fractions import Fraction
 from pathlib import Path
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import av
+import av.error
 import pytest
 from av.codec.context import ThreadType
 from av.stream import Disposition
@@ -17,8 +19,10 @@ from av.video.frame import VideoFrame
 from tests.media import Clips, card, number_in, write
 from vip.errors import InputError
 from vip.video import Video
-from vip.video.container import decoder_of, pixel_aspect_of
+from vip.video.container import decoder_of, open_container, pixel_aspect_of, single_file_options
+from vip.video.local import Local, LocalFile
 from vip.video.size import MOST_PIXELS, check_size
+from vip.video.source import FileSource
 
 
 def streams(path: Path) -> Path:
@@ -163,3 +167,45 @@ def test_a_stream_that_grows_in_its_midst_is_read_up_to_there(clips: Clips, tmp_
         numbers = [number_in(frame.image) for frame in video.frames(video.index.shown_pts.tolist())]
         assert video.losses == ["40 damaged frames were passed over."]
     assert numbers == list(range(40))
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (PermissionError(errno.EACCES, "Permission denied"), "may not be read (permission denied)."),
+        (OSError(errno.EIO, "Input/output error"), "cannot be read: Input/output error."),
+        (
+            av.error.InvalidDataError(1, "Invalid data found"),
+            "is not a video that FFmpeg can read (Invalid data found). Is it damaged or incomplete?",
+        ),
+    ],
+)
+@pytest.mark.parametrize("at", ["open", "read"])
+def test_what_the_disk_says_is_one_sentence_and_what_was_opened_is_closed(
+    error: OSError, said: str, at: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "a.mp4").write_bytes(bytes(1000))
+    closed: list[LocalFile] = []
+    plain = LocalFile.close
+
+    def close(file: LocalFile) -> None:
+        closed.append(file)
+        plain(file)
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(LocalFile, "close", close)
+    monkeypatch.setattr(*((Local, "open") if at == "open" else (LocalFile, "read")), fail)
+    with pytest.raises(InputError) as caught:
+        open_container(Local(FileSource(tmp_path / "a.mp4")))
+    assert str(caught.value) == f"{tmp_path / 'a.mp4'} {said}"
+    assert len(closed) >= (at == "read")
+
+
+def test_no_format_that_names_other_files_is_read() -> None:
+    """FFmpeg would open them, whoever wrote the file."""
+    known = set(single_file_options()["format_whitelist"].split(","))
+    assert known >= {"mov", "mp4", "matroska", "webm", "avi", "mpegts", "gif", "apng"}
+    assert known.isdisjoint({"hls", "applehttp", "concat", "dash", "imf", "sdp", "rtp", "rtsp", "sap", "vobsub"})
+    assert single_file_options()["protocol_whitelist"] == "file"
