@@ -105,3 +105,10 @@ def test_a_pipe_in_the_place_of_settings_holds_nothing_up(tmp_path: Path) -> Non
     os.mkfifo(tmp_path / "hga.toml")
     with pytest.raises(InputError, match="cannot be read as settings"):
         read_tables(tmp_path / "hga.toml")
+
+
+def test_the_hash_is_the_same_whatever_the_order_of_options() -> None:
+    found = settings()
+    turned = found.model_copy(update={"options": dict(reversed(list(found.options.items())))})
+    assert list(turned.options) != list(found.options)
+    assert turned.sha256 == found.sha256

@@ -86,3 +86,10 @@ def test_a_data_set_of_no_video_is_said(tmp_path: Path) -> None:
     write_shard(str(tmp_path), 0, [], "webdataset")
     with pytest.raises(VipError, match=r"no video is there\. Give run folders, or what vip batch wrote"):
         measure_data_set([str(tmp_path)])
+
+
+def test_domains_of_as_many_videos_stand_in_the_order_of_the_alphabet() -> None:
+    facts = DataSetFacts(videos=4)
+    facts.domains.update({"Sports": 2, "Art": 1, "Games": 2, "Cars": 3})
+    _, domains = data_set_tables(facts, name="mine", samples=None)
+    assert [row[0].text for row in domains.rows] == ["Cars", "Games", "Sports", "Art"]

@@ -30,7 +30,7 @@ from vip.tasks.page_samples import (
     value_texts,
 )
 from vip.tasks.pairs import JoinedFile
-from vip.tasks.records import DescriptionText, KeyframeDescription, Prediction, Sample, SamplePicture
+from vip.tasks.records import DescribeKeyframes, DescriptionText, KeyframeDescription, Moment, Prediction, Rank, Sample, SamplePicture
 from vip.tasks.score import ScoredFile
 
 FAMOUS = Famous(focus="a dog", action="it runs", mood="calm", objects=("dog", "ball"), setting="a park")
@@ -379,3 +379,14 @@ def test_a_question_has_no_targets(tmp_path: Path) -> None:
     assert PagePictures([folder]).targets(sample) == []
     assert PagePictures([folder]).targets(sampled(tmp_path / "lake", 1, 0)) == []
     assert len(card(sampled(folder, 2, 0), answer(keyframes(1), "x"), PagePictures([folder])).targets) == 2
+
+
+def test_of_what_was_ranked_the_first_five_are_shown_and_descriptions_are_all() -> None:
+    found = tuple(Moment(video=f"v{number}", start_s=61.0, end_s=62.0) for number in range(7))
+    query = Sample(id="q", task="t", task_version=1, video="v", ask=Rank(query="a dog"))
+    shown = value_texts(query, Prediction(sample_id="q", value=found))
+    assert [text.partition(" ")[0] for text in shown] == [f"v{number}" for number in range(5)]
+    asked = query.model_copy(update={"ask": DescribeKeyframes(count=7, representation="dense")})
+    said = tuple(DescriptionText(dense_caption=f"{number}") for number in range(7))
+    assert value_texts(asked, Prediction(sample_id="q", value=said)) == [str(number) for number in range(7)]
+    assert value_texts(query, Prediction(sample_id="q", value=None, status="refused")) == []

@@ -19,7 +19,7 @@ from vip.metrics.statistics import Floats, bootstrap_weighted, compare_groups, e
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile, Pairs, join_files
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.score import choose_metrics, frame_budget, score
+from vip.tasks.score import MOST_ENGINES, _named, choose_metrics, frame_budget, score
 
 DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
 SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
@@ -352,3 +352,10 @@ def test_a_value_that_is_none_has_no_interval_and_says_so(tmp_path: Path) -> Non
 
     found = score(scored_file(tmp_path), WordTask(), [Nothing()]).result.metrics["largest"]
     assert (found.value, found.low, found.no_interval, found.without_value) == (None, None, "There is no value.", 0)
+
+
+@pytest.mark.parametrize("more", [0, 1])
+def test_as_many_engines_as_a_result_names_are_all_there_are(more: int) -> None:
+    names = [f"e{number}" for number in range(MOST_ENGINES + more)]
+    assert _named(names) == ", ".join([*names[:MOST_ENGINES], *["…"] * more])
+    assert _named([]) is None

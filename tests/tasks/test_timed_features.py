@@ -163,3 +163,13 @@ def test_a_file_in_the_place_of_the_folder_is_refused(tmp_path: Path, means: Mea
     (tmp_path / "tv.h5").write_bytes(b"")
     with pytest.raises(UsageError, match="the features lie in a folder"):
         extract_timed_features([], tmp_path / "tv.h5", REQUEST, 1.5)
+
+
+def test_features_that_are_not_finite_cost_their_video(
+    tmp_path: Path, videos: list[FileSource], means: Means, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Means, "extract", lambda self, clips, maps=False: np.full((len(clips), 3), np.nan, np.float32))
+    done = extract_timed_features(videos[:1], tmp_path / "tv", REQUEST, 1.5)
+    assert (done.videos, done.features) == (0, 0)
+    assert "means gives numbers that are not finite. Try a higher --precision" in done.failures[0].message
+    assert not list((tmp_path / "tv").glob("*.npz"))

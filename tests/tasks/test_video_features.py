@@ -19,7 +19,7 @@ from vip.errors import InputError, StoreError, UsageError
 from vip.protocols import ClipFeatures, ExtractorCapabilities
 from vip.records import Failure, Image
 from vip.store import read_rows
-from vip.tasks.video_features import FeatureRequest, clip_places, clips_of, extract_features, summary_line
+from vip.tasks.video_features import Extractors, FeatureRequest, _prepare, clip_places, clips_of, extract_features, summary_line
 from vip.video import FileSource
 
 h5py = pytest.importorskip("h5py")
@@ -241,3 +241,20 @@ def test_motion_alone_says_so_and_a_gone_video_is_missing(videos: Path, extracto
     with h5py.File(out) as file:
         assert (bool(file["feat"].attrs["is_motion"]), int(file["feat"].attrs["appearance"])) == (True, 1)
     assert summary_line(done) == f"1 video, features of 2 × 1 each, in {out}"
+
+
+def test_a_folder_in_the_place_of_the_file_is_refused_and_maps_of_two_sizes_do_not_go_together(tmp_path: Path) -> None:
+    (tmp_path / "out.h5").mkdir()
+    with pytest.raises(UsageError, match=r"out\.h5 is a folder\. Name a file in it with"):
+        _prepare(tmp_path / "out.h5", tmp_path / "parts", REQUEST, overwrite=False)
+
+    def of(*shape: int) -> SimpleNamespace:
+        return SimpleNamespace(extract=lambda clips, maps: np.zeros((len(clips), *shape), np.float32))
+
+    pair = Extractors(of(3, 7, 7), of(2, 4, 4))  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match=r"Maps of \(7, 7\) and \(4, 4\) do not go together\. Leave one model out"):
+        pair.extract([[]], True)
+    found, appearance = Extractors(of(3, 7, 7), of(2, 7, 7)).extract([[], []], True)  # type: ignore[arg-type]
+    assert (found.shape, appearance) == ((2, 5, 7, 7), 3)
+    alone, appearance = Extractors(None, of(2)).extract([[]], False)  # type: ignore[arg-type]
+    assert (alone.shape, appearance) == ((1, 2), 0)

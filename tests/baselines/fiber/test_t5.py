@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ import pytest
 pytest.importorskip("transformers")
 
 from tests.baselines.fiber.made import write_t5
+from vip.baselines.fiber import t5
 from vip.baselines.fiber.t5 import build_t5, load_t5
 from vip.errors import BackendError, InputError
 
@@ -46,3 +48,13 @@ def test_no_link_and_no_pipe_stands_for_a_file_of_a_t5(name: str, tmp_path: Path
         build_t5(tmp_path)
     with pytest.raises(BackendError, match=r"it is no regular file|has no config"):
         load_t5(f"t5:{kept}")
+
+
+def test_a_t5_of_the_bounds_is_built_and_one_beyond_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes = {"d_model": 2, "num_layers": 2, "num_decoder_layers": 1, "num_heads": 1, "d_kv": 1, "d_ff": 1, "vocab_size": 5}
+    weights = 3 * (4 * 2 + 2 * 2) + 5 * 2
+    monkeypatch.setattr(t5, "MOST_LAYERS", 3)
+    t5.check_size(SimpleNamespace(**sizes), weights)
+    for change, most in (({}, weights - 1), ({"num_layers": 3}, 10**6), ({"d_ff": 0}, 10**6), ({"vocab_size": -99}, 10**6)):
+        with pytest.raises(ValueError, match="layers and"):
+            t5.check_size(SimpleNamespace(**sizes | change), most)

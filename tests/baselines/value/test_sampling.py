@@ -66,3 +66,9 @@ def test_examples_of_a_video_stay_together(batch: int) -> None:
     (drawn, *_) = BatchPlan({"a": groups}, {"a": 1}, {"a": batch}).batches_of(0, 1)
     assert all(set(group) <= set(drawn.places) or not set(group) & set(drawn.places) for group in groups)
     assert len([group for group in groups if set(group) <= set(drawn.places)]) == batch
+
+
+@pytest.mark.parametrize(("groups", "own"), [(1, [{0}, {0}]), (2, [{0}, {1}]), (3, [{0, 2}, {1}])])
+def test_as_many_groups_as_devices_are_shared_out_and_fewer_are_those_of_all(groups: int, own: list[set[int]]) -> None:
+    found = [{place for one in plan({"a": groups}, rank=rank, world=2).batches_of(0, 8) for place in one.places} for rank in range(2)]
+    assert found == own

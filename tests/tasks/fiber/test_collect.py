@@ -552,3 +552,24 @@ def test_what_was_paid_is_that_of_all_files_and_a_damaged_line_is_named(tmp_path
         paths[1].write_text(f'{{"AssignmentId": "A", "WorkerId": "W"}}\n{damage}\n')
         with pytest.raises(InputError, match=r"2\.jsonl, line 2: it is no bonus"):
             read_paid(paths)
+
+
+def test_a_policy_that_asks_for_no_approved_hits_has_no_such_requirement(tmp_path: Path) -> None:
+    for hits, kinds in (
+        (0, ["00000000000000000071", "000000000000000000L0"]),
+        (1, ["00000000000000000071", "00000000000000000040", "000000000000000000L0"]),
+    ):
+        write_qualifications(tmp_path / "q.json", WorkerPolicy(approved_hits=hits))
+        assert [row["QualificationTypeId"] for row in json.loads((tmp_path / "q.json").read_text())] == kinds
+
+
+def test_comments_of_workers_are_kept_and_are_nothing_that_was_left_out(tmp_path: Path) -> None:
+    said = task_answers({1: ["a wolf", "it"], 2: ["a man", "a guy"]}, comments="thanks")
+    results = read_results([write_results(tmp_path / "r.csv", TWO, [assignment("W", said)])])
+    assert results.reasons()[COMMENT] == 1
+    policy = WorkerPolicy(review=ReviewPolicy(questions=2))
+    done = write_collected(tmp_path / "out" / "a.jsonl", results, policy, None, marks=None, paid=NOBODY, seed=0)
+    assert (done.left_out, done.left_out_lines) == ({}, ())
+    assert "thanks" in (tmp_path / "out" / "a.left-out.jsonl").read_text()
+    (line,) = [line for line in done.lines() if line.startswith("Mark ")]
+    assert line == f"Mark 4 answers in {tmp_path / 'out' / 'a.sheet.csv'} (y: correct), and give it with --reviewed."

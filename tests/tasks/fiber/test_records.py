@@ -53,3 +53,10 @@ def test_a_fault_is_one_sentence_with_its_row(change: dict[str, object], message
         list(read_records(path))
     assert "row 2: " in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_letters_of_every_language_are_written_as_they_are(tmp_path: Path) -> None:
+    made = [record("ein Vögelchen 鳥"), record("the dog", "w")]
+    assert write_records(tmp_path / "r.json", made) == 2
+    assert "ein Vögelchen 鳥" in (tmp_path / "r.json").read_text(encoding="utf-8")
+    assert list(read_records(tmp_path / "r.json")) == made
