@@ -196,7 +196,7 @@ def test_what_the_disk_says_is_one_sentence_and_what_was_opened_is_closed(
         raise error
 
     monkeypatch.setattr(LocalFile, "close", close)
-    monkeypatch.setattr(*((Local, "open") if at == "open" else (LocalFile, "read")), fail)
+    monkeypatch.setattr(Local if at == "open" else LocalFile, at, fail)
     with pytest.raises(InputError) as caught:
         open_container(Local(FileSource(tmp_path / "a.mp4")))
     assert str(caught.value) == f"{tmp_path / 'a.mp4'} {said}"

@@ -225,7 +225,7 @@ def test_a_video_of_a_page_is_advised_as_such_and_pictures_have_no_words(tmp_pat
 
 
 def test_words_of_one_source_can_be_asked_for(made: Run) -> None:
-    rows = [SpokenWords(start_s=0, end_s=1, text=one, origin="x", source=one) for one in ("subtitles", "speech")]  # type: ignore[arg-type]
+    rows = [SpokenWords(start_s=0, end_s=1, text=one, origin="x", source=one) for one in ("subtitles", "speech")]
     store.write_rows(made.folder / store.WORDS, rows)
     first = made.keyframes[0].id
     assert words_by_keyframe(Run(made.folder)) == {first: "subtitles speech"}
