@@ -90,3 +90,33 @@ def test_a_value_that_fills_the_memory_is_not_read(tmp_path: Path) -> None:
         connection.execute("create table t (a)")
         with pytest.raises(sqlite3.DataError, match="too big"):
             connection.execute("insert into t values (zeroblob(2000))")
+
+
+@pytest.mark.parametrize(("busy", "waits"), [(0, 0), (2, 2), (9, 4)])
+def test_a_process_that_begins_a_log_at_the_same_moment_is_waited_for(busy: int, waits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr("vip.databases.time.sleep", waited.append)
+    error = sqlite3.OperationalError("database is locked")
+    error.sqlite_errorcode = sqlite3.SQLITE_BUSY  # type: ignore[misc]
+    asked = iter([error] * busy)
+
+    class Connection:
+        def execute(self, sql: str) -> None:
+            if (found := next(asked, None)) is not None:
+                raise found
+
+    if busy > waits:
+        with pytest.raises(sqlite3.OperationalError, match="locked"):
+            databases.write_ahead(Connection())  # type: ignore[arg-type]
+    else:
+        databases.write_ahead(Connection())  # type: ignore[arg-type]
+    assert waited == list(databases.BUSY_WAITS_S[:waits])
+
+
+def test_a_log_that_cannot_be_begun_for_another_reason_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.databases.time.sleep", lambda _: pytest.fail("it waits"))
+    with closing(sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)) as connection:
+        connection.execute("begin immediate")
+        connection.execute("create table a (b)")
+        with pytest.raises(sqlite3.OperationalError, match="within a transaction"):
+            databases.write_ahead(connection)

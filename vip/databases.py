@@ -8,6 +8,7 @@ elsewhere.
 from __future__ import annotations
 
 import sqlite3
+import time
 from contextlib import closing
 from functools import cache
 from pathlib import Path
@@ -15,6 +16,7 @@ from pathlib import Path
 from vip import files
 
 MOST_VALUE_BYTES = 64 * 2**20
+BUSY_WAITS_S = (0.02, 0.1, 0.3, 1.0)
 
 Part = tuple[str, str, str, str | None]
 """Type, name, table and SQL of a table, an index, a view or a trigger."""
@@ -54,6 +56,19 @@ def connect(
         connection.close()
         raise
     return connection
+
+
+def write_ahead(connection: sqlite3.Connection) -> None:
+    """Use a write-ahead log. SQLite does not wait for a process that begins one in the same file at the same moment."""
+    for wait_s in (*BUSY_WAITS_S, None):
+        try:
+            connection.execute("pragma journal_mode = wal")
+        except sqlite3.OperationalError as exc:
+            if wait_s is None or exc.sqlite_errorcode != sqlite3.SQLITE_BUSY:
+                raise
+            time.sleep(wait_s)
+        else:
+            return
 
 
 def parts_of(connection: sqlite3.Connection) -> frozenset[Part]:

@@ -7,7 +7,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import closing
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from types import SimpleNamespace
 
 import pytest
@@ -56,6 +58,25 @@ def test_the_state_is_read_by_its_user_alone(state: StateDatabase) -> None:
     files = list(state.home.glob(f"{NAME}*"))
     assert len(files) == 3, "SQLite has two more beside it"
     assert {path.stat().st_mode & 0o777 for path in files} == {0o600}
+
+
+LENGTHS = st.none() | st.floats() | st.sampled_from([2e12, 1e12, -1e300, 12.5])
+WORDS = st.text(st.characters(exclude_categories=["Cs"]))
+
+
+@given(LENGTHS, LENGTHS, st.floats(allow_nan=False), st.lists(WORDS), st.none() | WORDS)
+def test_whatever_a_list_and_a_host_state_the_state_can_be_gone_on_with(
+    stated_s: float | None, found_s: float | None, draw: float, labels: list[str], topic: str | None
+) -> None:
+    with TemporaryDirectory() as folder, closing(StateDatabase(Path(folder))) as state:
+        one = ListItem(
+            "a-0123456789abcdef", "address", "https://h/a.mp4", "list.txt, line 1", tuple(labels), tuple(labels), topic, stated_s
+        )
+        list(state.add([SampledItem(one, draw, True)]))
+        state.check_values()
+        state.record_extracted(1, rows=3, size_bytes=5, length_s=found_s, youtube_id=None, ready=True)
+        state.adopt_shard(0, [("a-0123456789abcdef", 3, None, found_s)], size_bytes=5, rows=3)
+        state.check_values()
 
 
 def test_an_item_comes_back_as_it_went_in(state: StateDatabase) -> None:

@@ -107,7 +107,7 @@ class StateDatabase:
         except (sqlite3.Error, UnicodeDecodeError) as exc:
             raise _unusable_error(path, exc) from exc
         try:
-            self._db.execute("PRAGMA journal_mode = WAL")
+            databases.write_ahead(self._db)
             self._db.execute("PRAGMA synchronous = FULL")
             self._db.execute("PRAGMA cache_size = -65536")
             if (version := self._version) == 0:
@@ -335,7 +335,7 @@ class StateDatabase:
         self._write(
             "UPDATE items SET state = ?, rows = ?, bytes = ?, length_s = ?, youtube_id = ?, ended = ?, failure = NULL, message = NULL,"
             " due = NULL WHERE id = ?",
-            (READY if ready else EXTRACTED, rows, size_bytes, length_s, youtube_id, time.time() if ready else None, item_id),
+            (READY if ready else EXTRACTED, rows, size_bytes, _seconds(length_s), youtube_id, time.time() if ready else None, item_id),
         )
 
     def record_described(self, item_id: int, *, size_bytes: int) -> None:
@@ -515,7 +515,7 @@ class StateDatabase:
                 self._write(
                     f"UPDATE items SET state = {SHARDED}, shard = ?, rows = ?, bytes = ?, youtube_id = ?, length_s = ?, ended = ?"
                     " WHERE key = ?",
-                    (number, count, size_bytes // len(videos), youtube_id, length_s, time.time(), key),
+                    (number, count, size_bytes // len(videos), youtube_id, _seconds(length_s), time.time(), key),
                 )
             self._note_undescribed(undescribed)
 
@@ -572,7 +572,13 @@ COLUMNS = "id, key, kind, source, place, labels, verticals, topic, duration_s, t
 def _values(item: ListItem, draw: float, kept: bool) -> tuple[Any, ...]:
     labels = json.dumps(item.labels) if item.labels else None
     verticals = json.dumps(item.verticals) if item.verticals else None
-    return item.key, item.kind, item.source, item.where, item.host, labels, verticals, item.topic, item.duration_s, draw, kept
+    length_s = _seconds(item.duration_s)
+    return item.key, item.kind, item.source, item.where, item.host, labels, verticals, item.topic, length_s, draw, kept
+
+
+def _seconds(stated: float | None) -> float | None:
+    """Return the length of a video as a list or a host states it; None for what is no number of seconds, such as nanoseconds."""
+    return stated if stated is not None and abs(stated) <= MOST_SECONDS else None
 
 
 def _to_entry(row: tuple[Any, ...]) -> ItemEntry:

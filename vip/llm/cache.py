@@ -75,7 +75,7 @@ class AnswerCache:
     def _connect(self) -> sqlite3.Connection:
         connection = databases.connect(self.path, SCHEMA, timeout_s=LOCK_TIMEOUT_S, most_bytes=MOST_BYTES)
         try:
-            connection.execute("pragma journal_mode = wal")
+            databases.write_ahead(connection)
             connection.execute("pragma synchronous = full")  # an answer that counts as kept survives a power cut
         except BaseException:
             connection.close()

@@ -102,7 +102,7 @@ class ReviewLog:
     def _prepare(self) -> None:
         self._connection.execute("pragma recursive_triggers = on")  # or REPLACE would delete without asking the trigger
         if self._header() == (0, 0):
-            self._connection.execute("pragma journal_mode = wal")
+            databases.write_ahead(self._connection)
             with self._transaction():  # a process that begins at the same time waits, and finds it made
                 if self._header() == (0, 0):
                     self._create()

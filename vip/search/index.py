@@ -288,7 +288,8 @@ def opened(folder: Path, address: str | None = None) -> Iterator[SearchIndex]:
 
 
 def _prepare(connection: sqlite3.Connection) -> None:
-    for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "mmap_size = 2147483648"):
+    databases.write_ahead(connection)
+    for pragma in ("synchronous = NORMAL", "mmap_size = 2147483648"):
         connection.execute(f"PRAGMA {pragma}")
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version == 0:  # what another process made in the meantime stays

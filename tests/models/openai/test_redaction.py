@@ -72,6 +72,9 @@ def test_a_password_is_cut_out_as_it_is_typed_as_it_is_sent_and_as_it_is_read(to
         ("http://t0k%65n-0f-ann@box/v1", "t0ken-0f-ann t0k%65n-0f-ann", f"{REDACTED} {REDACTED}"),
         (LOGIN, "ann and hannah", "ann and hannah"),
         ("http://ann@box/v1", "ann and hannah", "ann and hannah"),
+        ("http://admin@box/v1", "the administrator", "the administrator"),
+        ("http://user:pw@box/v1", "a user", "a user"),
+        ("http://abcdefghijklmnop@box/v1", "abcdefghijklmnop", REDACTED),
     ],
 )
 def test_a_user_name_without_a_password_is_a_secret(address: str, text: str, shown: str) -> None:
@@ -87,6 +90,8 @@ def test_each_value_of_the_query_is_a_secret(told: str) -> None:
 
 def test_a_short_value_of_the_query_is_a_word_like_any_other() -> None:
     assert remove_secrets('{"holds": true, "code": 1}', QUERY, None) == '{"holds": true, "code": 1}'
+    azure = "http://box/v1?deployment=portrait&api-version=2024-02-01"
+    assert remove_secrets("A portrait of 2024-02-01.", azure, None) == "A portrait of 2024-02-01."
 
 
 def test_secrets_that_overlap_are_cut_out_as_one() -> None:

@@ -18,7 +18,7 @@ from vip.untrusted import one_line
 
 REDACTED = "[redacted]"
 SHORTEST_SECRET = 4  # a shorter one stands in any text
-SHORTEST_VALUE = 8  # of a query, whose shorter ones are words such as `true` and `json`
+SHORTEST_TOKEN, SHORTEST_OF_LETTERS = 8, 16  # in a query or the place of a user name, where words such as `portrait` and `admin` stand too
 SHORTEST_BASE64 = 8
 
 _URL_SAFE = str.maketrans("+/", "-_")
@@ -56,11 +56,16 @@ def _secrets(base_url: str, key: str | None) -> Iterator[str]:
     parts = urlsplit(base_url)
     user, password = parts.username or "", parts.password or ""
     typed = [key or "", password, f"{user}:{password}" if password else "", parts.query]
-    typed += [user] if len(password) < SHORTEST_SECRET else []  # it may be a token
     values = [pair.partition("=")[2] for pair in parts.query.split("&")]
-    for group, shortest in ((typed, SHORTEST_SECRET), (values, SHORTEST_VALUE)):
-        for one in group:
-            yield from (secret for secret in {one, unquote(one), unquote_plus(one)} if len(secret) >= shortest)
+    values += [user] if len(password) < SHORTEST_SECRET else []
+    for one in [*typed, *filter(_may_be_token, values)]:
+        yield from (secret for secret in {one, unquote(one), unquote_plus(one)} if len(secret) >= SHORTEST_SECRET)
+
+
+def _may_be_token(text: str) -> bool:
+    """Return whether a text is no word and no date: it has letters and digits, or is long."""
+    is_mixed = any(letter.isalpha() for letter in text) and any(letter.isdigit() for letter in text)
+    return len(text) >= (SHORTEST_TOKEN if is_mixed else SHORTEST_OF_LETTERS)
 
 
 def _spellings(secret: str) -> Iterator[str]:
