@@ -91,5 +91,20 @@ def test_whatever_else_takes_too_much_memory_is_one_sentence(
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="the limit is set on Linux alone")
+def test_two_downloads_at_once_leave_the_limit_as_it_was() -> None:
+    import resource
+
+    before, first, second = resource.getrlimit(resource.RLIMIT_DATA), limit_memory(), limit_memory()
+    first.__enter__()
+    second.__enter__()
+    limit = resource.getrlimit(resource.RLIMIT_DATA)
+    assert limit != before
+    first.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == limit, "the other goes on"
+    second.__exit__(None, None, None)
+    assert resource.getrlimit(resource.RLIMIT_DATA) == before
+
+
 def test_memory_that_ran_out_is_no_bug_that_is_tried_again() -> None:
     assert item_error(MemoryError()).kind == "unreadable"

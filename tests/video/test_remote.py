@@ -424,7 +424,7 @@ def test_a_file_that_changes_in_the_midst_is_said(long: Path, tmp_path: Path, mo
 def test_a_file_that_is_replaced_by_one_of_its_size_is_said(served: Served) -> None:
     with Remote(AddressSource("http://h/a.mp4")).open() as reader:
         read_blocks(reader, [5])
-        served.changed = "Tue, 01 Jul 2025 10:00:01 GMT"
+        served.changed, served.etag = "Tue, 01 Jul 2025 10:00:01 GMT", '"b"'
         with pytest.raises(InputError, match=r"a\.mp4 changed while it was read"):
             read_blocks(reader, [9])
 
@@ -436,11 +436,12 @@ class Served:
     data: bytes
     asked: list[tuple[int, int]] = field(default_factory=list)
     changed: str = "Tue, 01 Jul 2025 10:00:00 GMT"
+    etag: str = '"a"'
 
     def part(self, start: int, count: int) -> vip.video.http.AddressPart:
         block = vip.video.remote.BLOCK_BYTES
         self.asked.append((start // block, (start + count - 1) // block))
-        return vip.video.http.AddressPart(self.data[start : start + count], len(self.data), self.changed)
+        return vip.video.http.AddressPart(self.data[start : start + count], len(self.data), self.changed, self.etag)
 
     def close(self) -> None:
         pass

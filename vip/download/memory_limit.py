@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from vip.errors import ItemError
 
@@ -26,7 +27,7 @@ def limit_memory() -> Iterator[None]:
         ItemError: yt-dlp repeats more than `MOST_PARTS` parts.
         MemoryError: more than `MEMORY_BYTES` would be taken.
     """
-    with _limit_parts(), _limit_data():
+    with _limit_parts(), _data_limit:
         yield
 
 
@@ -48,22 +49,37 @@ def _limit_parts() -> Iterator[None]:
         yield
     finally:
         for module in modules:
-            del module["range"]
+            module.pop("range", None)  # of another thread, it may be gone
 
 
-@contextmanager
-def _limit_data() -> Iterator[None]:
-    if sys.platform != "linux":
-        yield
-        return
-    import resource
+class _DataLimit:
+    """The limit of the process, from the first of several downloads at once to the end of the last."""
 
-    pages = int(Path("/proc/self/statm").read_text().split()[5])
-    before = resource.getrlimit(resource.RLIMIT_DATA)
-    wanted = pages * resource.getpagesize() + MEMORY_BYTES
-    limits = [wanted, *(one for one in before if one != resource.RLIM_INFINITY)]
-    resource.setrlimit(resource.RLIMIT_DATA, (min(limits), before[1]))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+    def __init__(self) -> None:
+        self._downloads, self._before, self._lock = 0, (0, 0), Lock()
+
+    def __enter__(self) -> None:
+        with self._lock:
+            self._downloads += 1
+            if self._downloads == 1 and sys.platform == "linux":
+                self._set()
+
+    def __exit__(self, *error: object) -> None:
+        with self._lock:
+            self._downloads -= 1
+            if self._downloads == 0 and sys.platform == "linux":
+                import resource
+
+                resource.setrlimit(resource.RLIMIT_DATA, self._before)
+
+    def _set(self) -> None:
+        import resource
+
+        pages = int(Path("/proc/self/statm").read_text().split()[5])
+        self._before = resource.getrlimit(resource.RLIMIT_DATA)
+        wanted = pages * resource.getpagesize() + MEMORY_BYTES
+        limits = [wanted, *(one for one in self._before if one != resource.RLIM_INFINITY)]
+        resource.setrlimit(resource.RLIMIT_DATA, (min(limits), self._before[1]))
+
+
+_data_limit = _DataLimit()

@@ -48,12 +48,13 @@ class AddressPart:
     etag: str = ""
 
     def is_of_another_file(self, first: AddressPart) -> bool:
-        """Return whether the file is not that of the first part any more: by its size, or by all that both answers say of its version.
+        """Return whether the file is not that of the first part any more: by its size, or by its ETag and, if there is one, its date.
 
-        Servers that share the work often differ in one of the two for the same file.
+        Servers that share the work may differ in one of the two for the same file, and a date alone may be that of the answer.
         """
-        versions = [(mine, its) for mine, its in ((self.changed, first.changed), (self.etag, first.etag)) if mine and its]
-        return self.size_bytes != first.size_bytes or (bool(versions) and all(mine != its for mine, its in versions))
+        has_another_tag = bool(self.etag and first.etag) and self.etag != first.etag
+        has_its_date = bool(self.changed and first.changed) and self.changed == first.changed
+        return self.size_bytes != first.size_bytes or (has_another_tag and not has_its_date)
 
 
 class Connection:
