@@ -67,6 +67,7 @@ class Connection:
         self._given = address
         self._open: http.client.HTTPConnection | None = None
         self._socket: socket.socket | None = None
+        self._response: http.client.HTTPResponse | None = None
         self._answered = False
         self._received_bytes = 0
         self._is_late = Event()
@@ -134,7 +135,7 @@ class Connection:
         opened = self._open if self._open and self._open.sock else self._connect(parts)  # http.client closes it where an answer does
         always = {"Accept-Encoding": "identity", "User-Agent": "vip-keyframes"}
         opened.request("GET", _request_target(parts), headers={**headers, **always, **self._login(parts)})
-        response = opened.getresponse()
+        self._response = response = opened.getresponse()
         if response.status in NOT_NOW and self._answered:
             raise http.client.HTTPException(f"{response.status} {response.reason}")
         return response
@@ -143,6 +144,7 @@ class Connection:
         """Return an open connection, and keep its socket, which http.client lets go before the answer is read."""
         if self._is_late.is_set():  # what was broken off reads like a redirect
             raise _SlowServerError
+        self.close()
         self._open = opened = _connection(parts)
         opened.connect()
         self._socket = opened.sock
@@ -260,9 +262,10 @@ class Connection:
         return parts.netloc.rpartition("@")[2]
 
     def close(self) -> None:
-        if self._open is not None:
-            self._open.close()
-            self._open = None
+        for opened in (self._response, self._open):  # an answer that was not read to its end holds the socket
+            if opened is not None:
+                opened.close()
+        self._response = self._open = None
 
 
 class _SlowServerError(TimeoutError):
