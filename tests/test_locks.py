@@ -183,3 +183,30 @@ for _ in range(30):
     crowd = [subprocess.Popen([sys.executable, "-c", program, str(tmp_path)], stderr=subprocess.PIPE, text=True) for _ in range(4)]
     assert [(process.communicate()[1], process.returncode) for process in crowd] == [("", 0)] * 4
     assert time.monotonic() - started < 60
+
+
+HOLD_FILE = """
+import sys, time
+from vip.locks import lock_file
+with open(sys.argv[1], "rb+") as file:
+    print(lock_file(file, shared=sys.argv[2] == "shared"), flush=True)
+    time.sleep(60)
+"""
+
+
+@pytest.mark.parametrize(("theirs", "shared", "exclusive"), [("shared", True, False), ("exclusive", False, False), (None, True, True)])
+def test_who_asks_for_a_lock_is_answered_at_once(theirs: str | None, shared: bool, exclusive: bool, tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    process = theirs and subprocess.Popen([sys.executable, "-c", HOLD_FILE, path, theirs], stdout=subprocess.PIPE, text=True)
+    try:
+        if process:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "True\n"
+        for is_shared, free in ((True, shared), (False, exclusive)):
+            with path.open("rb+") as file:
+                assert locks.lock_file(file, shared=is_shared) is free
+    finally:
+        if process:
+            process.kill()
+            process.communicate()
