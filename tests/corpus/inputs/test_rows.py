@@ -231,7 +231,8 @@ def test_a_glob_matches_what_a_glob_of_python_matches(pattern: str, tmp_path: Pa
     (tmp_path / "in" / "link").symlink_to("a/b")
     (tmp_path / "in" / "round").symlink_to(".")
     (tmp_path / "in" / "l.mp4").symlink_to("c.mp4")
-    expected = sorted(str(path) for path in (tmp_path / "in").glob(pattern) if path.is_file() and not pattern.endswith("**"))
+    matched = {str(path) for path in (tmp_path / "in").glob(pattern) if path.is_file()}  # Python 3.13 gives some twice
+    expected = [] if pattern.endswith("**") else sorted(matched)
     found = [item for item in rows(pattern, tmp_path / "in") if isinstance(item, ListItem)]
     assert sorted(item.source for item in found) == expected
 
