@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from tests.captioning.keyframes import run_folder
 from tests.clips import clip, picture
 from tests.report.runs import make_run
 from tests.review.corpora import action, make_described, open_state
@@ -504,3 +505,12 @@ def test_the_pages_of_data_stand_where_they_are_asked_for(tmp_path: Path, monkey
         found = write_page(None, tmp_path / name, in_folder=in_folder)  # type: ignore[arg-type]
         assert found == tmp_path / expected
         assert found.read_text() == "page"
+
+
+def test_keyframes_without_a_time_are_printed_as_json_too(tmp_path: Path) -> None:
+    made = store.load_run(run_folder(tmp_path / "pictures.vip", 2))
+    rows = [frame.record.model_copy(update={"time_s": None}) for frame in made.keyframes]
+    store.write_rows(made.folder / store.KEYFRAMES, rows)
+    shown = extract.summary(store.load_run(made.folder), "pictures")
+    assert [row["time_s"] for row in shown["keyframes"]] == [None, None]
+    assert shown["video"] == "pictures"
