@@ -77,6 +77,7 @@ def test_whatever_a_list_and_a_host_state_the_state_can_be_gone_on_with(
         state.record_extracted(1, rows=3, size_bytes=5, length_s=found_s, youtube_id=None, ready=True)
         state.adopt_shard(0, [("a-0123456789abcdef", 3, None, found_s)], size_bytes=5, rows=3)
         state.check_values()
+        assert state.state_counts() == {5: 1}
 
 
 def test_an_item_comes_back_as_it_went_in(state: StateDatabase) -> None:

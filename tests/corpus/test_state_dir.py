@@ -214,6 +214,7 @@ def test_what_vip_writes_is_what_it_reads(tmp_path: Path) -> None:
     with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
         with_item(state)
         claim(state, str(tmp_path))
+        assert state.state_counts() == {4: 1}
 
 
 @pytest.mark.parametrize(

@@ -113,8 +113,8 @@ def _lock(home: Path) -> IO[bytes]:
 def claim(state: StateDatabase, out: str) -> None:
     """Remember that a new batch was begun on this machine; refuse one that was begun elsewhere.
 
-    A state names files, addresses, servers and settings. One from elsewhere would make vip use them with this user's keys. Whoever is
-    trusted, files are written and deleted inside of it alone.
+    A state names files, addresses, servers and settings. One from elsewhere would make vip use them with this user's keys. One that leads
+    out of its folder is refused, even if it is trusted.
 
     Raises:
         UsageError: it was begun elsewhere, and the user has not trusted it.
@@ -130,10 +130,10 @@ def claim(state: StateDatabase, out: str) -> None:
             f"unasked. If you trust it, run `vip trust {shlex.quote(out)}`, and then this again."
         )
     else:
-        _check(state)
+        _check_contents(state)
 
 
-def _check(state: StateDatabase) -> None:
+def _check_contents(state: StateDatabase) -> None:
     """Refuse a state whose files or values lead elsewhere."""
     try:
         files.check_tree(state.home)

@@ -22,7 +22,7 @@ MOST_BYTES = 160 * 2**20
 """Of a file: the predictions of TVR have some 100 MB."""
 MOST_BLANK_LINES = 10**6
 """Of a file: a few hundred kilobytes of gzip unpack to hundreds of millions."""
-PREDICTIONS = "Give a file of predictions, at most 100 a query."
+ANOTHER_FILE = "Give another file, or a part of this one."
 MOST_ROW_BYTES = 8 * 2**20
 MOST_BRACES = 100
 """Closing braces in one row: inner objects, and those in texts."""
@@ -32,7 +32,7 @@ _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
 
 
 @contextmanager
-def open_bounded(path: Path, most_bytes: int = MOST_BYTES, *, advice: str = PREDICTIONS) -> Iterator[IO[bytes]]:
+def open_bounded(path: Path, most_bytes: int = MOST_BYTES, *, advice: str = ANOTHER_FILE) -> Iterator[IO[bytes]]:
     """Open a file of predictions, or one that gzip packed.
 
     Args:

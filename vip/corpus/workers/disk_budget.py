@@ -25,7 +25,7 @@ from vip.locks import lock_file
 from vip.untrusted import one_line
 
 LEDGER = "disk.sqlite"
-SHARED = "vip-disk-"  # the folder of a ledger that no stranger has written in begins so
+SHARED_PREFIX = "vip-disk-"  # the folder of a ledger that no stranger has written in begins so
 POLL_S = 0.5  # between two tries of a waiting download
 LEDGER_TIMEOUT_S = 60.0  # for the write of another pool
 SCHEMA = """
@@ -57,7 +57,7 @@ def shared_folder(batch: str) -> Path:
     """
     name = hashlib.sha256(batch.encode()).hexdigest()[:16]
     user = os.getuid() if hasattr(os, "getuid") else 0  # on Windows the folder for temporary files is the user's own
-    folder = Path(tempfile.gettempdir()) / f"{SHARED}{user}-{name}"
+    folder = Path(tempfile.gettempdir()) / f"{SHARED_PREFIX}{user}-{name}"
     folder.mkdir(mode=0o700, exist_ok=True)
     if folder.is_symlink() or folder.stat().st_uid != user:
         raise StoreError(f"{folder} belongs to somebody else. Delete it, or set TMPDIR to a folder of your own.")
@@ -188,7 +188,7 @@ def _lock_path(folder: Path, holder: str) -> Path:
 def _free_dead(ledger: sqlite3.Connection, folder: Path) -> None:
     """Delete the downloads of dead pools, and free their bytes; of a ledger that came with a data set only those beside it."""
     for holder, downloads in ledger.execute("SELECT name, downloads FROM holders").fetchall():
-        is_ours = folder.name.startswith(SHARED) or files.lies_in(Path(downloads), folder)
+        is_ours = folder.name.startswith(SHARED_PREFIX) or files.lies_in(Path(downloads), folder)
         if not is_ours or Path(holder).name != holder:
             _forget(ledger, holder)
         elif not _is_alive(folder, holder):

@@ -22,7 +22,7 @@ from vip.metrics.retrieval import MOST_PREDICTIONS
 from vip.tasks.files import check_new, read_predictions
 from vip.tasks.json_rows import iterate_rows, open_bounded
 from vip.tasks.records import Prediction
-from vip.tasks.value.submissions import FORM, MOST_OF_QUERY, SECTIONS
+from vip.tasks.value.submissions import FORM, MOST_OF_QUERY, PREDICTIONS, SECTIONS
 from vip.untrusted import one_line
 
 ENGINE = "mean of two"
@@ -143,7 +143,7 @@ def _read_rankings(path: Path) -> Iterator[tuple[str, str, Rows]]:
     """
     seen, ended = set[tuple[str, str]](), set[str]()
     before = None
-    with open_bounded(path) as file:
+    with open_bounded(path, advice=PREDICTIONS) as file:
         for section, row in iterate_rows(file, path, FORM):
             key, rows = (row.get("desc_id"), row.get("predictions")) if isinstance(row, dict) else (None, None)
             if section not in SECTIONS or isinstance(key, bool) or not isinstance(key, str | int) or not isinstance(rows, list):

@@ -25,6 +25,7 @@ from vip.untrusted import one_line, parse_json
 from vip.wording import option
 
 MOST_JSON_BYTES = 8 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
+PREDICTIONS = "Give a file of predictions, at most 100 a query."
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
 MOST_SECONDS = 1e9
@@ -76,7 +77,7 @@ def _checked(predictions: Iterable[Prediction], path: Path, samples: Sequence[Sa
 
 def _read_answers(path: Path, dataset: Dataset) -> Iterator[Prediction]:
     try:
-        with open_bounded(path, MOST_JSON_BYTES) as file:
+        with open_bounded(path, MOST_JSON_BYTES, advice=PREDICTIONS) as file:
             pairs = json.loads(file.read(), object_pairs_hook=list)  # a dict would hide ids that are there twice
     except (ValueError, RecursionError) as exc:
         raise InputError(f"{path} is no JSON ({one_line(str(exc))[:80]}). Expected {{id: index}}.") from exc
@@ -95,7 +96,7 @@ def _read_answers(path: Path, dataset: Dataset) -> Iterator[Prediction]:
 
 
 def _read_captions(path: Path) -> Iterator[Prediction]:
-    with open_bounded(path) as file:
+    with open_bounded(path, advice=PREDICTIONS) as file:
         number = 0
         while line := file.readline(MOST_LINE_BYTES + 1):
             number += 1
@@ -122,7 +123,7 @@ def _read_retrieval(path: Path, samples: Sequence[Sample], names: Mapping[int, s
         raise InputError(f"{path} names videos by number. Name <task>_video2dur_idx.json with {option('video_index', 'FILE')}.")
     found: dict[str, dict[str, Any]] = {}
     unnamed, count = 0, 0
-    with open_bounded(path) as file:
+    with open_bounded(path, advice=PREDICTIONS) as file:
         for section, row in iterate_rows(file, path, FORM):
             if section not in SECTIONS:
                 raise InputError(f'{path} has a section "{one_line(section)[:40]}". Expected {", ".join(SECTIONS)}.')
