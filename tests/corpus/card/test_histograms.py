@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from tests.corpus.card.test_notes import card
 from vip.corpus.card.counts import DataSetCounts
-from vip.corpus.card.histograms import _clock, _mean, _names, _numbers, _plot, _spans, names
+from vip.corpus.card.histograms import HistogramBin, _clock, _mean, _names, _numbers, _plot, _spans, names, plots
 from vip.corpus.card.tables import DataCard
-from vip.dataset.statistics import Histogram, NameCounts
+from vip.dataset.statistics import Histogram, KeyframeStatistics, NameCounts, VideoStatistics
 
 
 @pytest.mark.parametrize(
@@ -61,3 +62,38 @@ def test_the_title_says_the_average_where_there_is_one() -> None:
     for value in (4, 5, 12):
         counted.add(value)
     assert _mean(counted) == "7.0"
+
+
+def test_each_histogram_has_its_own_unit_and_average_and_an_empty_one_is_left_out() -> None:
+    assert plots(card()) == []
+    videos, words = VideoStatistics(), KeyframeStatistics()
+    for seconds, keyframes, lines in ((100.0, 3, 720), (800.0, 4, 8000), (None, None, 100)):
+        videos.lengths_s.add(seconds)
+        videos.keyframes.add(keyframes)
+        videos.lines.add(lines)
+    for tokens, position in ((5, 0.0), (20, 1.0)):
+        words.tokens.add(tokens)
+        words.positions.add(position)
+    found = {plot.title: plot for plot in plots(card(videos=videos, words=words))}
+    assert {title: plot.note for title, plot in found.items()} == {
+        "Length of the videos": "2 videos, 7.5 min on average; 1 more of which it is not known.",
+        "Keyframes a video": "2 videos, 3.5 on average; 1 more of which it is not known.",
+        "Tokens a caption": "2 captions, 12.5 on average.",
+        "Resolution": "3 videos.",
+        "Where keyframes lie in their videos": "2 keyframes.",
+    }
+    assert {title: (plot.bins[0], plot.bins[-1], plot.between) for title, plot in found.items()} == {
+        "Length of the videos": (HistogramBin("1 min – 2 min", "1 min", 1), HistogramBin("10 min – 20 min", "10 min", 1), True),
+        "Keyframes a video": (HistogramBin("3", "3", 1), HistogramBin("4", "4", 1), False),
+        "Tokens a caption": (HistogramBin("0–9", "0", 1), HistogramBin("20–29", "20", 1), True),
+        "Resolution": (HistogramBin("below 240p", "below 240p", 1), HistogramBin("2160p", "2160p", 1), False),
+        "Where keyframes lie in their videos": (HistogramBin("0 % – 5 %", "0 %", 1), HistogramBin("95 % – 100 %", "95 %", 1), True),
+    }
+
+
+@pytest.mark.parametrize(("subtitled", "told"), [(1, "1 of 8 videos has"), (3, "3 of 8 videos have")])
+def test_the_languages_of_subtitles_are_told_with_how_many_videos_have_some(subtitled: int, told: str) -> None:
+    videos = VideoStatistics(videos=8, subtitled=subtitled, subtitles=NameCounts({"en": subtitled}))
+    (table,) = names(card(videos=videos))
+    assert table.note == f"{told} subtitles, some in several languages."
+    assert table.head == ("Language", "Videos", "Share")
