@@ -171,11 +171,13 @@ def test_labels_are_words_each_once(given: object, tmp_path: Path) -> None:
         (3, "write words with commas between them"),
         (["dog", 3], "write words with commas between them"),
         ("@missing.txt", "missing.txt cannot be read as a list of words"),
+        ("@latin.txt", "latin.txt cannot be read as a list of words, one a line ('utf-8' codec"),
         ("@pipe.txt", "pipe.txt cannot be read as a list of words, one a line (it is no regular file)"),
     ],
 )
 def test_labels_that_are_no_words_are_refused(given: object, words: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    Path("latin.txt").write_bytes("dog\ncafé\n".encode("latin-1"))
     os.mkfifo("pipe.txt")
     assert words in (message := refusal(tmp_path, given={"labels": given}))
     assert "--labels" in message
@@ -269,6 +271,12 @@ def test_the_real_environment_and_the_current_folder_are_read_at_the_call(tmp_pa
     assert resolve(ExtractSettings, {}).keyframes == 5
     monkeypatch.setenv("VIP_KEYFRAMES", "9")
     assert resolve(ExtractSettings, {}).keyframes == 9
+
+
+@pytest.mark.parametrize("kind", sorted({*COMMANDS.values()}, key=lambda kind: kind.__name__))
+def test_every_default_is_a_value_that_the_option_takes(kind: type[Settings]) -> None:
+    defaults = kind()
+    assert kind(**dict(defaults)) == defaults
 
 
 def test_settings_cannot_be_changed_behind_the_back() -> None:

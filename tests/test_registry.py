@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import get_args
 
@@ -95,6 +96,14 @@ def test_an_engine_of_another_package_gets_all_settings_of_engines() -> None:
     given = {"base_url": "http://here/v1", "key_file": Path("key"), "timeout_s": 3.0, "picture_detail": "low"}
     engine = registry.engine("mine", **given, device="cpu", precision="fp32")  # type: ignore[arg-type]
     assert engine.settings == {**given, "device": "cpu", "precision": "fp32"}  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("make", [registry.embedder, registry.detector, registry.extractor])
+@pytest.mark.usefixtures("package")
+def test_a_model_runs_where_and_as_precisely_as_was_asked(make) -> None:  # type: ignore[no-untyped-def]
+    labels = {"labels": ("dog", "frisbee")} if make is registry.detector else {}
+    assert make("mine", device="cuda:1", precision="bf16", **labels).settings == {"device": "cuda:1", "precision": "bf16", **labels}
+    assert make("mine").settings == {"device": "auto", "precision": "auto", **dict.fromkeys(labels)}
 
 
 @pytest.mark.usefixtures("package")
@@ -192,3 +201,13 @@ def test_only_weights_that_their_library_knows_by_name_are_published(tmp_path: P
         "clip:a/b/c",
     )
     assert [name for name in named if registry.is_published(name)] == ["classic", "clip:ViT-B-32/openai"]
+
+
+@pytest.mark.parametrize("missing", ["rapidocr", "onnxruntime"])
+def test_text_in_pictures_is_not_read_where_one_of_two_libraries_is_missing(missing: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(registry, "find_spec", lambda name: None if name == missing else object())
+    assert not registry.has_text_reader()
+    with pytest.raises(BackendError, match=re.escape("Run: pip install 'vip-keyframes[text]'")):
+        registry.check_text_reader()
+    monkeypatch.setattr(registry, "find_spec", lambda name: object())
+    registry.check_text_reader()

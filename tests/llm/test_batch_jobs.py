@@ -577,6 +577,20 @@ def test_parts_are_filled_to_the_last_byte(clock: Clockwork, tmp_path: Path) -> 
     assert list(api.jobs.values()) == [["aaa", "bbb"], ["ccc", "ddd"], ["eeeeeee"]]
 
 
+def test_a_request_that_is_larger_than_a_batch_is_no_part_of_one(clock: Clockwork, tmp_path: Path) -> None:
+    api = Made(clock)
+    collected = Collected()
+    with BatchJobs(tmp_path, api, part_bytes=8) as batches:
+        batches.add("aaa", request(1))
+        with pytest.raises(ReplyError, match="has 9 bytes, and a batch takes 8") as caught:
+            batches.add("bbbbbbbb", request(1))
+        assert caught.value.kind == "too_large"
+        assert ("aaa" in batches, "bbbbbbbb" in batches, len(batches)) == (True, False, 1)
+        batches.add("ccc", request(1))
+        clock.run(batches.run(collected.take))
+    assert list(api.jobs.values()) == [["aaa", "ccc"]]
+
+
 def test_rows_that_nobody_asked_for_or_that_come_twice_are_passed_over(clock: Clockwork, tmp_path: Path) -> None:
     class Confused(Made):
         async def results(self, job: str) -> AsyncGenerator[tuple[str, Reply | VipError], None]:

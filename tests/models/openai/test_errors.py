@@ -83,6 +83,8 @@ def test_a_quota_that_is_spent_does_not_pass_by_waiting(code: str | None, error:
         (HTTP.ProxyError("no proxy"), False, "connection", "cannot be reached"),
         (HTTP.PoolTimeout("full"), False, "connection", "cannot be reached"),
         (None, False, "connection", r"cannot be reached\. Is the server running"),
+        (HTTP.ConnectError(""), False, "connection", r"cannot be reached\. Is the server running"),
+        (HTTP.ReadError(""), False, "dropped", r"hung up before its answer was whole\. Is the server well"),
         (HTTP.ReadError("reset"), False, "dropped", r"hung up before its answer was whole \(reset\)"),
         (HTTP.RemoteProtocolError("half"), False, "dropped", "hung up"),
         (HTTP.ConnectTimeout("slow"), True, "connection", r"cannot be reached \(slow\)"),

@@ -93,3 +93,18 @@ def test_files_of_a_batch_may_be_larger_than_replies(path: str, most_bytes: int,
         else:
             assert asyncio.run(get(server.address)) == body
     assert heard == ["7"]
+
+
+@pytest.mark.parametrize("is_of_environment", [True, False])
+def test_a_server_is_asked_for_an_answer_that_is_not_packed(is_of_environment: bool) -> None:
+    """Most servers pack what they may, and what is packed is refused."""
+
+    async def get(address: str) -> None:
+        async with http_client(
+            ServerIdentity(address, "m", None, 1.0, is_of_environment=is_of_environment), lambda headers: None
+        ) as client:
+            await client.get(address)
+
+    with HostileServer(http(b"{}")) as server:
+        asyncio.run(get(server.address))
+    assert [line for line in server.requests[0].lower().split(b"\r\n") if b"encoding" in line] == [b"accept-encoding: identity"]
