@@ -73,9 +73,9 @@ def test_a_still_picture_that_comes_back_is_the_same_again() -> None:
     assert rows([empty, noisy(empty, 1), person, person, empty, noisy(empty, 2)]) == [(0, 1, 4, 5), (2, 3)]
 
 
-def rows_of_alike(images: Sequence[Image], blurred_s: float = 0.0) -> list[tuple[int, ...]]:
+def rows_of_alike(images: Sequence[Image], blurred_s: float = 0.0, *, step_s: float = 0.4) -> list[tuple[int, ...]]:
     """Count frames, one every 0.4 s, that an embedder takes for the same; the fifth is seen, blurred, so much earlier and later too."""
-    frames = analyses(images, step_s=0.4)
+    frames = analyses(images, step_s=step_s)
     shown_s = [(frame.time_s - (number == 4) * blurred_s, frame.time_s + (number == 4) * blurred_s) for number, frame in enumerate(frames)]
     return [found.rows for found in distinct_pictures(frames, lambda a, b: 0.95, BOUND, shown_s=shown_s)[0]]
 
@@ -89,6 +89,14 @@ def test_a_shot_of_half_a_second_between_two_cuts_counts() -> None:
     cut = [*swaying(before), *swaying(shot)[:2], *swaying(behind)]
     assert rows_of_alike(cut) == [(0, 1, 2, 3), (4, 5), (6, 7, 8, 9)]
     assert rows_of_alike([*cut[:6], *cut[:4]]) == [tuple(range(10))]  # what was before it goes on: somebody walked by
+
+
+@pytest.mark.parametrize(("step_s", "counts"), [(0.32, True), (0.28, False), (0.12, False)])
+def test_a_shot_of_less_than_a_third_of_a_second_does_not_count(step_s: float, counts: bool) -> None:
+    """Two frames of it: a flash between two cuts."""
+    cut = [*swaying(picture(3)) * 3, *swaying(picture(5))[:2], *swaying(picture(8)) * 3]
+    found = rows_of_alike(cut, step_s=step_s)
+    assert ((12, 13) in found) == counts, found
 
 
 def test_a_picture_is_shown_as_long_as_blurred_frames_of_it_are() -> None:

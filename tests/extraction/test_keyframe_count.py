@@ -38,5 +38,7 @@ def test_where_the_decoder_passes_over_nothing_and_sync_frames_are_many_changes_
     quick, slow = (Source(replace(index, decodes_all=decodes_all), index.time_base) for decodes_all in (False, True))
     assert expected_keyframes("auto", quick) > 46 / 2
     assert expected_keyframes("auto", slow) == 46 / 2
+    odd = replace(steady(90, sync_every_s=2, bursts={second + 0.2: 0.2 for second in range(0, 88, 2)}), decodes_all=True)
+    assert expected_keyframes("auto", Source(odd, odd.time_base)) == 22, "45 sync frames suffice for two each"
     rare = replace(steady(92, bursts={float(second): 0.12 for second in range(3, 90, 3)}), decodes_all=True)
     assert expected_keyframes("auto", Source(rare, rare.time_base)) > 92 / 8 * 2, "one sync frame suffices for nothing"

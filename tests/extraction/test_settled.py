@@ -15,7 +15,7 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import TIME_BASE, analysis
+from tests.extraction.analyses import TIME_BASE, analysis, measured
 from tests.extraction.indices import at, index_of, steady
 from tests.extraction.test_substitutes import BLACK, CLASSIC, LOOKER, SCENES, NoDetector, blurred
 from tests.media import Clip, write
@@ -589,6 +589,46 @@ def test_of_glimpsed_frames_only_the_settled_one_is_decoded_and_none_that_is_kno
         assert given_packets == []
         assert find_settled(video, doubtful[:1], glimpser, advance=lambda: None).frames == []
         assert given_packets == [], "a frame that does not dissolve asks for none"
+
+
+def test_a_known_frame_among_glimpses_stands_in_only_where_it_shows_something_and_is_not_much_softer(
+    cross_fade: Clip, glimpser: FrameAnalyzer
+) -> None:
+    with Video(cross_fade.path) as video:
+        (doubtful,) = map(LOOKER, video.frames(video.index.shown_pts[[5]].tolist(), longest_side_px=WORKING_SIDE_PX))
+
+        def found(known: Sequence[FrameAnalysis], before: FrameAnalysis = doubtful) -> list[int]:
+            settled = find_settled(video, [before], glimpser, known=known, soft={before.pts}, advance=lambda: None)
+            assert settled.dissolves == {before.pts: False}
+            return [one.pts for one in settled.frames]
+
+        (pts,) = found([])
+        (known,) = map(LOOKER, video.frames([pts], longest_side_px=WORKING_SIDE_PX))
+        sharpness = known.measured.quality.sharpness
+        assert found([known]) == [pts]
+        assert found([replace(known, measured=measured(sharpness))]) == [pts]
+        assert found([replace(known, measured=measured(sharpness, contrast=0.0))]) == [], "it shows nothing"
+        assert found([known], replace(doubtful, measured=measured(1.9 * sharpness))) == [pts]
+        assert found([known], replace(doubtful, measured=measured(2.1 * sharpness))) == []
+
+
+def test_a_frame_among_glimpses_that_cannot_be_decoded_stands_in_for_none(
+    cross_fade: Clip, glimpser: FrameAnalyzer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Video.frames
+    with Video(cross_fade.path) as video:
+        doubtful = mark_transitions(video.index, [LOOKER(frame) for frame in video.frames(video.index.shown_pts[[28, 33]].tolist())])
+        one, other = find_settled(video, doubtful, glimpser, advance=lambda: None).frames
+        lost = {other.pts} - {one.pts}
+
+        def frames(self: Video, pts: Sequence[int], **about: Any) -> Iterator[Frame]:
+            return (frame for frame in real(self, pts, **about) if frame.pts not in lost)
+
+        monkeypatch.setattr(Video, "frames", frames)
+        found = find_settled(video, doubtful, glimpser, advance=lambda: None)
+    assert lost, "else nothing is lost here"
+    assert [each.stands_in_for for each in found.frames] == [doubtful[0].pts]
+    assert found.dissolves == {each.pts: True for each in doubtful}
 
 
 def test_where_a_frame_behind_a_doubtful_one_was_not_glimpsed_all_are_decoded(

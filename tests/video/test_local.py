@@ -169,6 +169,21 @@ def test_what_was_read_to_open_it_is_found_by_its_place(data_file: Path, place: 
     assert local.read_head(place, size) == found
 
 
+def test_a_file_whose_hash_is_finished_is_read_on_without_being_hashed_twice(data_file: Path) -> None:
+    """Its digest comes of a thread that reads the rest by itself; what else is read would only be kept for nobody."""
+    local = Local(FileSource(data_file))
+    with closing(local), closing(local.open()) as file:
+        file.mark_opened()
+        assert file.read(5000) == DATA[:5000]
+        local.finish()
+        assert local._hash is not None
+        assert not local._hash.add(b"more")
+        local.finish()
+        assert file.read(5000) == DATA[5000:10_000]
+        assert local._hash.place == 5000
+        assert local.sha256() == hashlib.sha256(DATA).hexdigest()
+
+
 def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
     (tmp_path / "a").write_bytes(DATA)
     others = set(threading.enumerate())

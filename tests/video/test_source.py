@@ -37,6 +37,16 @@ def test_what_a_file_is_known_again_by(tmp_path: Path) -> None:
     assert source.state() is None
 
 
+def test_a_file_is_the_same_from_any_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "below").mkdir()
+    monkeypatch.chdir(tmp_path)
+    source = source_of("below/a.mp4")
+    assert (source.location, source.identity) == (str(tmp_path / "below" / "a.mp4"),) * 2
+    assert str(source) == str(Path("below") / "a.mp4"), "it is shown as it was named"
+    monkeypatch.chdir(tmp_path / "below")
+    assert source_of("a.mp4").identity == str(tmp_path / "below" / "a.mp4")
+
+
 @pytest.mark.parametrize(
     ("name", "called", "stem"),
     [("a.b.mp4", None, "a.b"), ("a.mp4", "talk", "talk"), ("..mp4", None, "video..mp4"), ("...", None, "video..."), (".a.mp4", None, ".a")],
@@ -163,6 +173,16 @@ def test_endings_may_be_written_large(frames: Path) -> None:
     assert ([path.name for path in videos], large in shown, len(shown), links) == (["TALK.MP4"], True, 6, 0)
     assert source_of(large) == source_of([large]) == PicturesSource((large,), large, "LARGE_7")
     assert source_of(frames / "LARGE_%d.PNG") == PicturesSource((large,), frames / "LARGE_%d.PNG", "LARGE")
+
+
+def test_videos_of_all_usual_containers_are_found_in_a_folder(tmp_path: Path) -> None:
+    """Of phones, cameras, discs, broadcasts, the web, and of old computers; nothing that only lies beside them."""
+    videos = ["a.3gp", "a.avi", "a.flv", "a.gif", "a.m2ts", "a.m4v", "a.mkv", "a.mov", "a.mp4", "a.mpeg", "a.mpg", "a.mts", "a.mxf"]
+    videos += ["a.ogm", "a.ogv", "a.ts", "a.vob", "a.webm", "a.wmv"]
+    for name in [*videos, "a.mp3", "a.srt", "a.txt", "a.mp4.part", "mp4"]:
+        (tmp_path / name).touch()
+    assert [path.name for path in contents(tmp_path).videos] == videos
+    assert contents(tmp_path).pictures == []
 
 
 @pytest.mark.parametrize("name", ["a.png", "a.mp4"])

@@ -56,6 +56,12 @@ def test_thin_takes_from_what_there_is_in_order_and_never_too_many(pts: list[int
     assert {pts[0], pts[-1]} <= set(chosen)
 
 
+def test_of_two_that_are_as_near_thin_takes_the_earlier() -> None:
+    assert thin([0, 30, 70, 100], 3) == [0, 30, 100]
+    assert thin([0, 31, 70, 100], 3) == [0, 31, 100]
+    assert thin([0, 29, 70, 100], 3) == [0, 70, 100]
+
+
 def test_thin_spreads_over_time_and_not_over_number() -> None:
     crowded = [*range(0, 1000, 1), *range(1000, 100_000, 1000)]
     chosen = np.array(thin(crowded, 20))
@@ -346,3 +352,14 @@ def test_rows_are_thinned_so_that_each_sync_frame_is_near_one_that_stays(pts: li
 def test_candidates_that_are_asked_for_are_looked_at_also_where_that_is_dear() -> None:
     dear = Source(replace(source(6000, 100).index, decodes_all=True))
     assert len(SyncSampler(None).sample(dear, keyframes=12, candidates=100)) == 100
+
+
+@pytest.mark.parametrize(("asked", "joins"), [(28, True), (27, True), (26, False), (25, False)])
+def test_shots_that_no_sync_frame_shows_join_the_candidates_asked_for_where_there_is_room_for_all(asked: int, joins: bool) -> None:
+    """25 sync frames, and two shots between them."""
+    index = steady(200, sync_every_s=8, bursts={98.0: 0.2, 138.0: 0.2})
+    sync, unseen = set(index.sync_pts.tolist()), PacketActivity(index).unseen(most=6)
+    chosen = set(SyncSampler(None).sample(Source(index), keyframes=12, candidates=asked))
+    assert (len(chosen), len(unseen)) == (asked, 2)
+    assert sync <= chosen
+    assert [any(start <= pts <= start + 1000 for pts in chosen - sync) for start in unseen] == [joins, joins]
