@@ -76,6 +76,8 @@ def test_rates_are_of_the_last_ten_minutes_and_what_failed_is_off_the_list_too(s
     assert told.left_s == 1200.0, "6 wait, and 3 in ten minutes came to an end"
     state.put("began", NOW_S - 60)
     assert status_of(state, "corpus", 77).per_minute == 2.0
+    stopped = status_of(state, "corpus", None)
+    assert (stopped.per_minute, stopped.left_s) == (None, None), "nothing is on the way"
 
 
 def test_a_run_that_has_just_begun_has_no_rate_and_one_without_an_end_no_time_left(state: StateDatabase) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from tests.corpus.making import sample
-from vip.dataset.schema import picture_format, rows_of, sample_key, samples_of
-from vip.records import RichFields
+from tests.corpus.making import sample, with_text
+from vip.dataset.schema import COLUMNS, picture_format, rows_of, sample_key, samples_of
+from vip.records import Failure, RichFields
 
 
 @pytest.mark.parametrize(
@@ -27,6 +29,38 @@ def test_a_row_says_what_is_known_of_its_keyframe() -> None:
     assert (first["embedder"], first["subtitle"], second["subtitle"]) == ("classic", "hello", None)
     assert first["video"]["key"] == "one"
     assert second["video"] is None
+
+
+def test_what_nobody_knows_of_a_keyframe_is_null_and_stays_unknown() -> None:
+    whole = sample("one", count=1, described=False, duration_s=None, backends={}, file=None)
+    keyframe = whole.frames[0].keyframe.model_copy(update=dict.fromkeys(("time_s", "pts", "detections", "candidate")))
+    bare = replace(whole, frames=(replace(whole.frames[0], keyframe=keyframe, vector=None),))
+    (row,) = rows_of(bare)
+    given = {"video_id", "keyframe_id", "number", "picture", "picture_format", "width_px", "height_px", "sharpness", "brightness"}
+    given |= {"contrast", "source", "labels", "verticals", "provenance", "video"}
+    assert {name for name, value in row.items() if value is not None} == given
+    assert list(row) == list(COLUMNS)
+    assert list(samples_of([row])) == [bare]
+
+
+def test_that_nothing_was_found_is_told_from_that_nobody_looked() -> None:
+    whole = sample("one", count=2)
+    keyframe = whole.frames[1].keyframe.model_copy(update={"detections": ()})
+    first, second = rows_of(with_text(replace(whole, frames=(whole.frames[0], replace(whole.frames[1], keyframe=keyframe)))))
+    assert first["detections"] == [
+        {"label": "dog", "score": 0.75, "box_xyxy": [0.25, 0.5, 0.75, 1.2], "source": "opencv", "kind": "object"}
+    ]
+    assert second["detections"] == []
+    assert (first["picture_text"], second["picture_text"]) == (["Exit"], None)
+
+
+def test_why_a_keyframe_has_no_description_stands_in_its_row_and_comes_back() -> None:
+    whole = sample("one", count=2, described=False)
+    failure = Failure(item="one:0002", kind="refusal", message="It was refused.", exit_code=4)
+    failed = replace(whole, frames=(whole.frames[0], replace(whole.frames[1], failure=failure)))
+    rows = list(rows_of(failed))
+    assert [row["caption_failure"] for row in rows] == [None, "It was refused."]
+    assert list(samples_of(rows)) == [failed]
 
 
 def test_a_video_of_which_rows_are_missing_is_no_clip() -> None:

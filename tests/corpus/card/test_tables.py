@@ -88,7 +88,7 @@ def test_a_fact_has_the_figures_of_the_data_set_and_what_failed_those_of_the_bat
     words = described(3000, tokens=lengths(5, 20))
     words.keyframes = 4000
     counts = {"shards": 1200, "bytes": 12_345, "files": {"parquet": "00000.parquet", "webdataset": "00000.tar"}}
-    told = {"chosen": 8000, "failed": 2000, "not_chosen": 1234, "bad_rows": 1, "usd": 0.02, "tokens": 7000}
+    told: dict[str, Any] = {"chosen": 8000, "failed": 2000, "not_chosen": 1234, "bad_rows": 1, "usd": 0.02, "tokens": 7000}
     assert facts(card(videos=videos, words=words, counts=counts, **told)) == [
         ("Videos", "2,345"),
         ("Length", "3.5 h"),

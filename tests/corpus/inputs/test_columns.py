@@ -32,6 +32,9 @@ def test_a_column_that_is_empty_leaves_its_role_to_the_next(tmp_path: Path, noth
         ({"youtube_id": ID, "id": "7"}, ID),
         ({"url": f"https://youtu.be/{ID}", "video_id": OTHER}, ID),
         ({"video_id": OTHER, "url": f"https://youtu.be/{ID}"}, ID),
+        ({"id": "7", "video": OTHER, "link": f"https://youtu.be/{ID}"}, ID),
+        ({"id": "7", "videoid": ID}, ID),
+        ({"link": OTHER, "ytid": ID}, ID),
     ],
 )
 def test_of_several_columns_that_name_a_video_the_surest_holds_wherever_it_stands(tmp_path: Path, row: dict[str, str], source: str) -> None:

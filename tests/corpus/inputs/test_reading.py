@@ -290,6 +290,17 @@ def test_damaged_parquet_is_told(tmp_path: Path) -> None:
     assert (keys(found), wheres(found)) == (["nXSc", "XE00"], ["row 2"])
 
 
+def test_parquet_with_a_column_whose_name_is_no_text_is_damaged(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow")
+    from pyarrow import parquet
+
+    whole = io.BytesIO()
+    parquet.write_table(pa.table({"id": ["nXSc"], "title": ["x"]}), whole, store_schema=False)
+    path = written(tmp_path / "names.parquet", whole.getvalue().replace(b"title", b"\xff" * 5))
+    with pytest.raises(InputError, match=r"names\.parquet is no Parquet file, or damaged: 'utf-8' codec"):
+        read(path)
+
+
 def test_parquet_without_a_known_column_is_refused(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     from pyarrow import parquet

@@ -250,6 +250,22 @@ def test_a_download_holds_nothing_before_it_asks_and_what_it_holds_it_has(tmp_pa
     assert (one.held_bytes, held(tmp_path)) == (20, 20)
 
 
+def test_who_asks_for_what_it_has_waits_for_nobody(tmp_path: Path) -> None:
+    def fail(waits: bool) -> None:
+        raise AssertionError("it waits")
+
+    pool = DiskHolder(budget(tmp_path), tmp_path / "videos")
+    one = DiskAllowance(pool.budget, "one", on_wait=fail)
+    one.wait_for(500)
+    assert not DiskAllowance(pool.budget, "other")._try_to_hold(900, 1)
+    one.wait_for(500)
+    assert (one.held_bytes, held(tmp_path)) == (500, 500)
+    with pytest.raises(AssertionError, match="it waits"):
+        one.wait_for(501)
+    assert held(tmp_path) == 0, "who waits holds nothing"
+    pool.close()
+
+
 def test_one_that_is_larger_than_all_there_is_has_all_there_is(tmp_path: Path) -> None:
     one = DiskAllowance(budget(tmp_path), "video")
     assert one.take(5000)
