@@ -62,6 +62,11 @@ def test_descriptions_are_measured_or_asked_for_or_not_wanted(caption: bool, eng
     assert (choices.measured is not None, choices.asked is not None) == (measured, asked)
 
 
+def test_a_batch_of_questions_without_captions_is_refused() -> None:
+    with pytest.raises(UsageError, match="--batch is about captions, and has nothing to do without --caption"):
+        BatchConfig(BatchSettings(batch=True)).resolve_auto(Notes(), {"embedder": "classic"})
+
+
 def test_what_auto_became_it_stays_and_nothing_is_said_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.registry.auto_embedder", lambda name: ("clip", "its weights are here"))
     choices, notes = BatchConfig(BatchSettings(caption=True), captioning=CaptionSettings(engine="auto", verify=True)), Notes()

@@ -10,10 +10,12 @@ from typing import Any
 import pytest
 
 from tests.corpus.test_state import fill, item, ready
+from vip import user_state
 from vip.corpus.inputs.rows import BadRow
 from vip.corpus.state import FAILED, SampledItem, StateDatabase
-from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, lines, status, status_of
+from vip.corpus.status import BATCHES, CAPTIONS_REST, BatchStatus, duration, lines, status, status_of
 from vip.errors import StoreError
+from vip.llm.batch_files import FOLDER, BatchFolder, BatchJob, BatchJobList
 from vip.llm.outage import OutagePause
 
 NOW_S = 10_000.0
@@ -96,6 +98,23 @@ def test_a_rest_of_the_captions_server_is_told_while_somebody_waits_for_it(state
     assert status_of(state, "corpus", None).captions_rest_s is None
     state.put(CAPTIONS_REST, OutagePause(NOW_S - 30, 60.0, "It is busy."))
     assert status_of(state, "corpus", 77).captions_rest_s == 0.0
+
+
+def test_batches_at_the_server_are_told_until_they_are_collected(state: StateDatabase) -> None:
+    made = "2026-01-01T00:00:00+00:00"
+    jobs = (
+        BatchJob(part=1, status="collected", job="batch_1", rows=5, size_bytes=9, completed=5, created_utc=made),
+        BatchJob(part=2, status="in_progress", job="batch_2", rows=12, size_bytes=9, completed=3, failed=1, created_utc=made),
+        BatchJob(part=3, rows=7, size_bytes=9, created_utc=made),
+    )
+    ours = BatchFolder(state.home / BATCHES, state.home / BATCHES / FOLDER)
+    ours.make()
+    ours.note(BatchJobList(jobs=jobs))
+    user_state.remember("jobs", jobs[1].model_copy(update={"home": str((state.home / BATCHES).resolve())}).mark("batch_2"))
+    assert [(one.status, one.job, one.requests, one.done, one.created_utc) for one in status_of(state, "corpus", None).batches] == [
+        ("in_progress", "batch_2", 12, 4, made),
+        ("written", None, 7, 0, made),
+    ]
 
 
 def told(**changed: Any) -> BatchStatus:

@@ -180,6 +180,14 @@ def test_settings_of_a_stranger_that_are_none_are_one_sentence(value: Any, state
         gone_on_with(state)
 
 
+@pytest.mark.parametrize("value", [1, [1], "x"])
+def test_what_the_rows_depend_on_is_no_setting_of_vip_if_it_has_no_names(value: Any, state: StateDatabase) -> None:
+    begun(state)
+    state.put(ROWS, value)
+    with pytest.raises(StoreError, match="its settings are none of vip"):
+        gone_on_with(state)
+
+
 @pytest.mark.parametrize("text", ["", "[", "x", "[" * 100_000, "NaN", "1" + "0" * 5000, b"\xff"])
 def test_a_value_of_a_stranger_that_is_no_json_is_one_sentence(text: Any, state: StateDatabase) -> None:
     state.put(BEGUN, {})

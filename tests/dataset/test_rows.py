@@ -240,6 +240,7 @@ def test_a_clip_holds_what_belongs_together_or_is_refused() -> None:
         (dataclasses.replace(first, failure=Failure(item=first.keyframe.id, kind="x", message="x", exit_code=1)),),
         (dataclasses.replace(first, description=None, failure=Failure(item="abc:0002", kind="x", message="x", exit_code=1)),),
         (dataclasses.replace(first, vector=np.zeros((2, 2), np.float32)),),
+        (first, dataclasses.replace(good.frames[1], text=with_text(good).frames[0].text), good.frames[2]),
         (first, dataclasses.replace(good.frames[1], vector=np.zeros(3, np.float32))),
         (
             first,
@@ -267,6 +268,13 @@ def test_frames_are_the_same_only_where_all_of_them_is(tmp_path: Path) -> None:
         {"keyframe": first.keyframe.model_copy(update={"time_s": 3.0})},
     ):
         assert dataclasses.replace(first, **changed) != first
+
+
+def test_a_picture_and_a_vector_are_not_printed() -> None:
+    found = sample()
+    assert repr(found) == "VideoSample('abc', frames=3)"
+    assert repr(found.frames[0]) == f"KeyframeRow('abc:0001', picture={len(found.frames[0].picture)} bytes)"
+    assert found.frames[0] != "abc:0001"
 
 
 def test_a_run_of_an_address_without_an_item_has_no_query(tmp_path: Path) -> None:

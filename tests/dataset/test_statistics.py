@@ -48,6 +48,23 @@ def of_clips(some: list[VideoSample]) -> tuple[VideoStatistics, KeyframeStatisti
 # ---------------------------------------------------------------- bins and names
 
 
+def test_counts_that_do_not_fit_the_bins_are_refused() -> None:
+    with pytest.raises(ValueError, match="expected a count for each of 2 bins, got 3"):
+        Histogram((0.0, 1.0), [1, 2, 3])
+
+
+def test_a_keyframe_of_which_video_or_time_is_unknown_has_no_place_in_it() -> None:
+    one = sample(count=2, file=None, duration_s=10.0)
+    first, second = rows_of(one)
+    found = KeyframeStatistics()
+    found.add(first, None)
+    found.add({**first, "time_s": None}, one.video)
+    found.add(first, one.video.model_copy(update={"duration_s": None}))
+    assert (found.keyframes, found.positions.count, found.positions.unknown) == (3, 0, 3)
+    found.add(second, one.video)
+    assert (found.positions.counts[8], found.positions.mean) == (1, 0.4)
+
+
 @given(st.lists(st.none() | st.floats()))
 def test_each_value_is_in_one_bin_or_unknown(values: list[float | None]) -> None:
     histogram = Histogram((0.0, 1.0, 10.0))

@@ -321,6 +321,13 @@ def test_a_file_has_another_state_once_anything_of_it_changes(name: str, monkeyp
     assert storage.state_of("x://out", "a") != before
 
 
+def test_a_file_that_is_not_there_has_no_state_and_no_size() -> None:
+    pytest.importorskip("fsspec")
+    assert storage.state_of("memory://nowhere", "a") is None
+    assert storage.size_of("memory://nowhere", "a") is None
+    assert storage.sizes_in("memory://nowhere", "a") == {}
+
+
 def test_what_is_left_of_a_failed_upload_is_not_sent_when_it_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     from fsspec.spec import AbstractBufferedFile
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import unicodedata
 from datetime import UTC, datetime, timedelta, timezone
 from email.utils import format_datetime
@@ -14,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yt_dlp.extractor.common import InfoExtractor
 from yt_dlp.networking.common import Response
-from yt_dlp.networking.exceptions import HTTPError
-from yt_dlp.utils import ExtractorError, GeoRestrictedError, UserNotLive
+from yt_dlp.networking.exceptions import HTTPError, TransportError
+from yt_dlp.utils import ContentTooShortError, ExtractorError, GeoRestrictedError, UnsupportedError, UserNotLive
 
 from vip.config import BatchSettings
 from vip.dataset.items import ListItem
@@ -138,6 +139,33 @@ def test_what_a_warning_said_before_counts_where_the_error_says_nothing(tmp_path
     error = ExtractorError("Failed to extract any player response")
     assert failure(error, tmp_path, "Unable to download API page: HTTP Error 429: Too Many Requests").kind == "rate_limit"
     assert failure(error, tmp_path, "Unable to download API page: The read operation timed out").kind == "network"
+
+
+@pytest.mark.parametrize(
+    ("cause", "sentence", "kind"),
+    [
+        (GeoRestrictedError("not here"), "This video is private", "geo"),
+        (UserNotLive(video_id="x"), "no", "no_video"),
+        (UnsupportedError("https://h/a"), "no", "no_video"),
+        (OSError(errno.ENOSPC, "No space left on device"), "no", "disk"),
+        (OSError(errno.EDQUOT, "Disk quota exceeded"), "connection lost", "disk"),
+        (OSError(errno.EACCES, "Permission denied"), "no", "other"),
+        (TransportError("broken off"), "no", "network"),
+        (TransportError("broken off"), "This video is private", "private"),
+        (ContentTooShortError(1, 2), "no", "network"),
+        (HTTPError(Response(BytesIO(), "https://h/a", {}, status=403)), "no", "private"),
+        (HTTPError(Response(BytesIO(), "https://h/a", {}, status=403)), "unable to download video data: HTTP Error 403", "other"),
+        (HTTPError(Response(BytesIO(), "https://h/a", {}, status=404)), "unable to download video data: HTTP Error 404", "missing"),
+        (HTTPError(Response(BytesIO(), "https://h/a", {}, status=404)), "HTTP Error 404: too many requests", "rate_limit"),
+        (RuntimeError("no"), "HTTP Error 404: Not Found", "missing"),
+        (RuntimeError("no"), "HTTP Error 451: Unavailable", "geo"),
+        (RuntimeError("no"), "The read operation timed out", "network"),
+    ],
+)
+def test_the_class_of_an_error_counts_and_words_that_say_more_than_a_number(cause: Exception, sentence: str, kind: FailureKind) -> None:
+    error = RuntimeError(sentence)
+    error.__cause__ = cause
+    assert item_error(error).kind == kind
 
 
 def test_colours_passwords_and_long_pages_are_left_out() -> None:

@@ -23,7 +23,7 @@ from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings
 from vip.dataset.items import ListItem
 from vip.download.disk_space import UNKNOWN_BYTES, NoRoomError
-from vip.download.fetch import LONGEST, MOST_TAGS, _info_value, _languages, _move, _subtitles, fetch
+from vip.download.fetch import LONGEST, MOST_TAGS, _address, _info_value, _languages, _move, _subtitles, fetch
 from vip.download.ytdlp import DownloadLimits, YtdlpLog, downloader_for
 from vip.errors import ItemError
 
@@ -287,6 +287,28 @@ def test_a_file_that_a_page_names_is_not_read(host: VideoHost, refused: Refused)
     named = refused(host.put("/page", page(video("file:///etc/passwd"))))
     assert named.kind == "no_video"
     assert "--enable-file-urls" not in str(named)
+
+
+@pytest.mark.parametrize("known", ["", "short", "dQw4w9WgXcQ1", "dQw4w9WgXc/", "dQw4w9WgXcQ\n", "-" * 500])
+def test_an_id_that_is_none_of_youtube_is_a_bad_row_whoever_said_it(known: str) -> None:
+    with pytest.raises(ItemError, match="is no YouTube id, which has 11 letters") as caught:
+        _address("ABCD", known, BatchSettings())
+    assert caught.value.kind == "bad_row"
+    assert len(str(caught.value)) < 120
+
+
+def test_the_site_of_an_id_is_youtube_unless_another_is_given() -> None:
+    assert _address("ABCD", "dQw4w9WgXcQ", BatchSettings()) == ("https://www.youtube.com/watch?v=dQw4w9WgXcQ", "Youtube")
+    other = BatchSettings(video_base_url="http://mirror/")
+    assert _address("dQw4w9WgXcQ", "dQw4w9WgXcQ", other) == ("http://mirror/watch?v=dQw4w9WgXcQ", None)
+    assert _address("HTTPS://host/a.mp4?b=c", None, other) == ("HTTPS://host/a.mp4?b=c", None)
+
+
+@pytest.mark.parametrize("source", ["file:///etc/passwd", "ytsearch:cats", "-o evil", "http://", "http://[", "http:///a", "ftp://host/a"])
+def test_only_addresses_of_the_web_are_fetched(source: str) -> None:
+    with pytest.raises(ItemError, match="Only addresses that begin with http:// or https:// are fetched") as caught:
+        _address(source, None, BatchSettings())
+    assert caught.value.kind == "bad_row"
 
 
 @pytest.mark.slow

@@ -428,6 +428,24 @@ def test_a_standard_input_that_is_no_file_stays_open(monkeypatch: pytest.MonkeyP
         assert not stream.buffer.closed
 
 
+def test_a_standard_input_that_is_a_file_is_read_and_where_there_is_none_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with written(tmp_path / "ids.txt", "nXSc\n").open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        assert keys(read("-")) == ["nXSc"]
+        assert not stream.buffer.closed
+    monkeypatch.setattr(sys, "stdin", None)
+    with pytest.raises(InputError, match="There is no standard input"):
+        read("-")
+
+
+def test_a_list_that_cannot_be_unpacked_at_all_is_told(tmp_path: Path) -> None:
+    path = written(tmp_path / "ids.txt", gzip.compress(b"nXSc\n")[:2] + b"no gzip")
+    with pytest.raises(InputError, match=r"ids\.txt cannot be read: "):
+        read(path)
+
+
 def test_a_named_pipe_is_a_list(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe")
     writer = threading.Thread(target=(tmp_path / "pipe").write_bytes, args=(b"nXSc\n",))
