@@ -21,7 +21,7 @@ from vip.corpus.state import ItemEntry, StateDatabase
 from vip.corpus.status import CAPTIONS_REST
 from vip.corpus.workers.caption_client import CaptionTask, CostSoFar, Described
 from vip.corpus.workers.pool import Downloaded, Event, ItemDone, ItemFailed, ItemLost
-from vip.corpus.workers.shard_revisions import ShardRevisions
+from vip.corpus.workers.shard_revisions import ShardRevisions, UnpackedVideo
 from vip.corpus.workers.shard_writer import ShardWriter
 from vip.corpus.workers.worker import PartInfo, WorkItem
 from vip.dataset.items import ListItem
@@ -510,6 +510,62 @@ def test_shards_of_which_a_new_generation_is_wanted_meanwhile_are_revised_in_the
     monkeypatch.setattr(BatchDriver, "_work", lambda driver: rounds.append(len(wanted)))
     driver.run()
     assert rounds == [2, 1]
+
+
+class OneRevision:
+    """Stands in for `ShardRevisions`: one shard is to be written anew, with one video in it."""
+
+    def __init__(self, video: UnpackedVideo) -> None:
+        self.video, self.has_more, self.is_open = video, True, True
+        self.finished: list[tuple[str, int]] = []
+        self.unpacks: list[bool] = []
+        self.written = 0
+
+    def step(self, *, unpacks: bool) -> tuple[UnpackedVideo, ...]:
+        self.unpacks.append(unpacks)
+        if not (unpacks and self.has_more):
+            return ()
+        self.has_more = False
+        return (self.video,)
+
+    def has(self, key: str) -> bool:
+        return key == self.video.key
+
+    def finish(self, key: str, undescribed: int) -> UnpackedVideo:
+        self.finished.append((key, undescribed))
+        self.is_open, self.written = False, 1
+        return self.video
+
+    def refresh(self) -> bool:
+        return self.is_open
+
+    def summary(self) -> str:
+        return "1 shard is written anew."
+
+
+@pytest.mark.usefixtures("_packs_nothing")
+def test_a_video_of_a_shard_is_described_again_and_stays_as_often_done_as_it_was(
+    state: StateDatabase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    state.record_extracted(1, rows=3, size_bytes=100, length_s=1.0, youtube_id=None, ready=True)
+    captions, bar, busy = Captions(), Bar(), list[int]()
+    driver = working(state, Told(lambda job, number: done(job)), monkeypatch, captions, bar, disk_budget=300)
+    revisions = OneRevision(UnpackedVideo("z", tmp_path / "z.tar", "dogs", 300, 2))
+    monkeypatch.setattr(driver, "_revisions", revisions)
+
+    def step() -> None:
+        busy.append(driver._undescribed_bytes)
+        if len(busy) == 3:
+            captions.found.append(Described("z", (("z:0001", "refusal", "no"),), 400, None))
+
+    captions.step = step
+    told = driver.run()
+    assert captions.given == [CaptionTask("z", tmp_path / "z.tar", "dogs")]
+    assert (busy, driver._undescribed_bytes) == ([0, 300, 300], 0), "it has its room on the disk until then"
+    assert revisions.finished == [("z", 1)]
+    assert revisions.unpacks[:2] == [True, False], "the disk has room for no more"
+    assert (told.done, told.undescribed, bar.advanced, driver.changed) == (1, 0, 0, True)
+    assert bar.notes == ["1 shard is written anew."]
 
 
 @pytest.mark.usefixtures("_packs_nothing")

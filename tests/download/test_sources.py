@@ -6,6 +6,8 @@ import re
 from functools import partial
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -14,6 +16,7 @@ from tests.download.pages import page, video
 from tests.file_server import serving
 from tests.video_host import Answer, VideoHost
 from vip.config import BatchSettings, ExtractSettings
+from vip.dataset.items import DownloadedVideo, ListItem
 from vip.download import cache, sources
 from vip.download.sources import _Progress, download_source, resolve_source
 from vip.errors import FailureKind, InputError, ItemError, NotInPartsError, UsageError
@@ -157,6 +160,88 @@ def test_a_page_is_said_to_hold_no_video_only_where_that_is_why(kind: FailureKin
     assert raised.value.kind == kind
     assert ("yt-dlp finds no video in it" in str(raised.value)) == is_empty
     assert ("A reason." in str(raised.value)) != is_empty
+
+
+@pytest.fixture
+def fetches(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[ListItem]:
+    """Stands in for yt-dlp: each fetch gives a file of 1.5 MB. The list grows by what was asked for."""
+    asked: list[ListItem] = []
+
+    def fetch(item: ListItem, settings: BatchSettings, folder: Path, **how: Any) -> DownloadedVideo:
+        asked.append(item)
+        (folder / "video.webm").write_bytes(b"x" * 1_500_000)
+        (folder / "video.de.vtt").write_text("WEBVTT")
+        title = None if item.source.endswith("untitled") else "A film"
+        return DownloadedVideo(folder / "video.webm", title=title, subtitles={"de": folder / "video.de.vtt"})
+
+    monkeypatch.setattr(import_module("vip.download.fetch"), "fetch", fetch)
+    monkeypatch.setattr(import_module("vip.download.preflight"), "preflight", lambda *_: ["Deno is missing."])
+    monkeypatch.setattr(sources, "_has_ytdlp", lambda: True)
+    return asked
+
+
+def test_a_video_of_a_page_is_put_into_the_cache_with_its_subtitles_and_that_is_told(fetches: list[ListItem]) -> None:
+    address, notes = "https://me:LOGIN@host.test/film?id=SECRET", Notes()
+    why = NotInPartsError("It is a page.", "page")
+    found = download_source(AddressSource(address), ExtractSettings(), notes, why)
+    assert isinstance(found, DownloadedSource)
+    assert [(one.kind, one.source) for one in fetches] == [("address", address)]
+    assert found.path.stat().st_size == 1_500_000
+    assert (found.stem, found.shown) == ("film", AddressSource(address).exact_location)
+    assert notes.told == ["Deno is missing.", f'Downloaded "A film", 1.5 MB, into {found.path.parent}.']
+    assert sorted(path.name for path in found.path.parent.iterdir()) == sorted(["video.de.vtt", "video.webm", cache.RECORD])
+    assert not [word for word in ("LOGIN", "SECRET") if word in (found.path.parent / cache.RECORD).read_text()]
+    assert resolve_source(AddressSource(address)) == found, "the next time it is there"
+    assert download_source(found, ExtractSettings(), notes) is found
+    assert len(fetches) == 1
+
+
+def test_a_video_without_a_title_is_called_by_its_address(fetches: list[ListItem]) -> None:
+    notes = Notes()
+    download_source(AddressSource("https://host.test/untitled"), ExtractSettings(), notes, NotInPartsError("It is a page.", "page"))
+    assert notes.told[-1].startswith("Downloaded untitled, 1.5 MB, into ")
+
+
+def test_a_video_of_youtube_is_asked_for_by_its_id(fetches: list[ListItem]) -> None:
+    source = resolve_source(AddressSource(f"{WATCH}&t=10"))
+    found = download_source(source, ExtractSettings(), Notes())
+    assert [(one.kind, one.source) for one in fetches] == [("youtube", "dQw4w9WgXcQ")]
+    assert isinstance(found, DownloadedSource)
+    assert (found.stem, found.shown, found.path.name) == ("dQw4w9WgXcQ", WATCH, "video.webm")
+    assert resolve_source(AddressSource("https://youtu.be/dQw4w9WgXcQ")).state() == found.state(), "in the cache, however it is spelled"
+
+
+def test_a_server_that_refuses_is_asked_by_yt_dlp_only_for_a_site_that_it_knows(
+    fetches: list[ListItem], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    known = SimpleNamespace(suitable=lambda address: "known" in address, get_temp_id=lambda address: "../a b/7.")
+    monkeypatch.setattr(sources, "_extractors", lambda: [known])
+    why = NotInPartsError("It does not allow it.", "refused")
+    with pytest.raises(NotInPartsError, match="It does not allow it"):
+        download_source(AddressSource("https://other.test/7"), ExtractSettings(), Notes(), why)
+    assert fetches == []
+    download_source(AddressSource("https://known.test/7"), ExtractSettings(), Notes(), why)
+    assert len(fetches) == 1
+    resolved = resolve_source(AddressSource("https://known.test/7"))
+    assert resolved.stem == "7", "the cache has it by its address"
+    new = resolve_source(AddressSource("https://known.test/8?key=SECRET"))
+    assert isinstance(new, DownloadedSource)
+    assert new.stem == "a_b_7", "a name of the site is no path"
+    assert "SECRET" not in new.shown
+    monkeypatch.setattr(sources, "_has_ytdlp", lambda: False)
+    assert resolve_source(AddressSource("https://known.test/9")) == AddressSource("https://known.test/9")
+    with pytest.raises(InputError, match=r"^It does not allow it\.$"):
+        download_source(AddressSource("https://known.test/9"), ExtractSettings(), Notes(), why)
+    with pytest.raises(InputError, match=r"It is a page\. Videos of web sites are read with yt-dlp; install it with pip install"):
+        download_source(AddressSource("https://known.test/9"), ExtractSettings(), Notes(), NotInPartsError("It is a page.", "page"))
+
+
+def test_what_needs_no_download_stays_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.mp4").touch()
+    file, address = source_of(str(tmp_path / "a.mp4")), AddressSource("https://host.test/a.mp4")
+    assert resolve_source(file) is file
+    assert download_source(file, ExtractSettings(), Notes(), NotInPartsError("…", "whole")) is file
+    assert download_source(address, ExtractSettings(), Notes()) is address, "it can be read in parts"
 
 
 def test_a_page_that_is_served_in_parts_is_still_a_page(tmp_path: Path) -> None:
