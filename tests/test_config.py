@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from vip.config import COMMANDS, CaptionSettings, ExtractSettings, RunSettings, Settings, from_keywords, resolve
+from vip.config import COMMANDS, CaptionSettings, ExtractSettings, RunSettings, Settings, chosen, from_keywords, resolve
 from vip.errors import UsageError
 from vip.trust import trust
 
@@ -347,6 +347,13 @@ def test_keywords_know_neither_environment_nor_file(tmp_path: Path, monkeypatch:
     monkeypatch.chdir(toml(tmp_path, "[extract]\nkeyframes = 5"))
     monkeypatch.setenv("VIP_KEYFRAMES", "9")
     assert from_keywords(ExtractSettings, {"format": "png"}) == ExtractSettings(format="png")
+
+
+def test_keywords_count_more_than_the_settings_that_they_are_given_with() -> None:
+    settings = ExtractSettings(keyframes=5, format="png")
+    assert chosen(ExtractSettings, settings, {}) == settings
+    assert chosen(ExtractSettings, settings, {"keyframes": 3}) == ExtractSettings(keyframes=3, format="png")
+    assert chosen(ExtractSettings, None, {"keyframes": 3}) == ExtractSettings(keyframes=3)
 
 
 @pytest.mark.parametrize(

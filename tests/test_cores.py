@@ -9,11 +9,13 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import cv2
 import pytest
 
 import vip
 from tests.clips import result
 from tests.media import OPEN_GOP, QUIET, write
+from vip.cores import one_opencv_thread
 from vip.errors import InputError
 from vip.models.opencv import OpenCVDetector
 from vip.processes import isolated
@@ -108,3 +110,14 @@ def test_damaged_frames_are_the_same_for_any_number_of_threads(
         run_isolated(partial(pictures, path, threads), path, Listening(), timeout_s=60, fork=True)
     assert told[0]
     assert told[0] == told[1] == told[2]
+
+
+def test_opencv_has_its_threads_back_also_after_an_error() -> None:
+    before = cv2.getNumThreads()
+    cv2.setNumThreads(2)
+    try:
+        with pytest.raises(InputError, match="1 is enough"), one_opencv_thread():
+            raise InputError(f"{cv2.getNumThreads()} is enough")
+        assert cv2.getNumThreads() == 2
+    finally:
+        cv2.setNumThreads(before)

@@ -96,6 +96,14 @@ def test_what_is_held_may_be_held_again_and_is_free_at_the_end_of_the_first(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_link_to_what_is_held_is_held_too(tmp_path: Path) -> None:
+    folder, link = tmp_path / "video.vip", tmp_path / "latest"
+    folder.mkdir()
+    link.symlink_to(folder)
+    with in_use(folder), in_use(link) as is_new:
+        assert not is_new
+
+
 def test_it_is_told_who_had_the_folder_before_and_after_that_it_is_to_be_had_again(tmp_path: Path) -> None:
     for _ in range(2):
         with in_use(tmp_path) as is_new, in_use(tmp_path) as is_new_within:

@@ -20,6 +20,14 @@ def test_everything_comes_back_in_any_order(parts: list[bytes]) -> None:
     assert [one.read() for one in reversed(put)] == parts[::-1]
 
 
+def test_what_is_put_after_a_read_takes_the_place_of_nothing() -> None:
+    spool = Spool()
+    first, second = spool.put(b"first"), spool.put(b"second")
+    assert first.read() == b"first"
+    third = spool.put(b"third")
+    assert [one.read() for one in (first, second, third)] == [b"first", b"second", b"third"]
+
+
 def test_without_a_folder_for_temporary_files_it_waits_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path / "gone"))
     assert Spool().put(b"a picture").read() == b"a picture"

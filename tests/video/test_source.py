@@ -81,6 +81,11 @@ def test_a_password_that_is_not_escaped_is_not_shown(address: str) -> None:
     assert (source.location, str(source), source.exact_location.partition("#")[0]) == ("http://me:…",) * 3
 
 
+def test_a_password_with_an_at_sign_in_it_is_not_shown() -> None:
+    source = AddressSource("https://me:se@cr@et@h:8443/a.mp4")
+    assert (source.location, str(source)) == ("https://h:8443/a.mp4",) * 2
+
+
 def test_neither_login_nor_query_of_an_address_is_shown() -> None:
     source = AddressSource(SECRETS)
     assert source.location == str(source) == "https://example.org:8443/a/My%20clip.mp4"

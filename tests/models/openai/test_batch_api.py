@@ -362,13 +362,14 @@ OLD = OLDEST_S + 3600
         ([0] * 6, True, "tag-6", "batch_6", [None, "batch_2", "batch_4"]),
         ([0] * 6, True, "tag-7", None, [None, "batch_2", "batch_4", "batch_6"]),
         ([0] * 6, False, "tag-6", None, [None]),
+        ([0] * 6, None, "tag-6", "batch_6", [None, "batch_2", "batch_4"]),
         ([0, 0, OLD, OLD, OLD, OLD], True, "tag-6", None, [None, "batch_2"]),
         ([0, 0, OLD, OLD, OLD, OLD], True, "tag-3", "batch_3", [None, "batch_2"]),
         ([0, None, None, 0, 0, 0], True, "tag-5", "batch_5", [None, "batch_2", "batch_4"]),
     ],
 )
 def test_a_job_is_looked_for_page_by_page_up_to_those_that_are_too_old(
-    ages_s: list[float | None], has_more: bool, tag: str, found: str | None, asked_after: list[str | None]
+    ages_s: list[float | None], has_more: bool | None, tag: str, found: str | None, asked_after: list[str | None]
 ) -> None:
     jobs = [
         {"id": f"batch_{number}", "metadata": {"vip": f"tag-{number}"}, "created_at": None if age_s is None else time.time() - age_s}
@@ -380,7 +381,8 @@ def test_a_job_is_looked_for_page_by_page_up_to_those_that_are_too_old(
 
     def page(request: bytes) -> bytes:
         start = int((after(request) or "batch_0").removeprefix("batch_"))
-        return http(json.dumps({"data": jobs[start : start + 2], "has_more": has_more}).encode())
+        page = {"data": jobs[start : start + 2]} | ({} if has_more is None else {"has_more": has_more})
+        return http(json.dumps(page).encode())
 
     with HostileServer(page) as server:
         assert with_batches(server, lambda batches: batches.find(tag)) == found
