@@ -73,6 +73,13 @@ def test_a_still_picture_that_comes_back_is_the_same_again() -> None:
     assert rows([empty, noisy(empty, 1), person, person, empty, noisy(empty, 2)]) == [(0, 1, 4, 5), (2, 3)]
 
 
+@pytest.mark.parametrize(("levels", "is_back"), [(20, True), (-40, False), (40, False)])
+def test_a_still_picture_that_comes_back_in_quite_another_light_is_another(levels: int, is_back: bool) -> None:
+    page, other = slide(*LINES), slide(*OTHERS)
+    lit = np.clip(page.astype(int) + levels, 0, 255).astype(np.uint8)
+    assert rows([page, page, other, other, lit, lit]) == ([(0, 1, 4, 5), (2, 3)] if is_back else [(0, 1), (2, 3), (4, 5)])
+
+
 def rows_of_alike(images: Sequence[Image], blurred_s: float = 0.0, *, step_s: float = 0.4) -> list[tuple[int, ...]]:
     """Count frames, one every 0.4 s, that an embedder takes for the same; the fifth is seen, blurred, so much earlier and later too."""
     frames = analyses(images, step_s=step_s)
@@ -142,6 +149,30 @@ def test_the_curve_says_how_alike_the_next_two_are_and_crosses_the_bound_at_the_
     assert len(found) == 3
     assert [number for number, _ in curve] == [2, 3, 4, 5, 6, 7]
     assert {number for number, likeness in curve if likeness >= BOUND} == {4, 5, 6, 7}
+
+
+@pytest.mark.parametrize(
+    ("cosines", "found"),
+    [
+        ([0.93, 0.92, 0.91, 0.90], [(0, 1, 2, 3, 4)]),
+        ([0.90, 0.91, 0.92, 0.93], [(0, 1, 2, 3, 4)]),
+        ([0.89, 0.93, 0.91, 0.92], [(0, 1, 2, 3, 4)]),
+        ([0.91, 0.92, 0.60, 0.93], [(0, 1, 2), (3, 4)]),
+        ([0.60, 0.91, 0.92, 0.93], [(0,), (1, 2, 3, 4)]),
+        ([0.93, 0.92, 0.91, 0.60], [(0, 1, 2, 3), (4,)]),
+    ],
+)
+def test_in_whatever_order_neighbours_are_alike_those_that_are_become_one(cosines: list[float], found: list[tuple[int, ...]]) -> None:
+    """A view that moves all the time: each row has this cosine to the next, and the smallest between them to those behind."""
+    frames = analyses([moved(picture(3), 40 * (number % 2), 0) for number in range(5)])
+
+    def cosine(a: int, b: int) -> float:
+        return min(cosines[min(a, b) : max(a, b)])
+
+    pictures, curve = distinct_pictures(frames, cosine, BOUND)
+    assert [one.rows for one in pictures] == found
+    assert [number for number, _ in curve] == [2, 3, 4, 5]
+    assert [likeness for _, likeness in curve] == sorted(cosines), "the most alike are joined first"
 
 
 def test_one_frame_and_frames_without_thumbnails_are_counted() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import io
+import threading
 from email.message import Message
 from pathlib import Path
 from typing import Any
@@ -222,6 +223,20 @@ def test_a_server_that_sends_whole_files_tells_one_version_from_another_by_any_o
     assert versions[0] != versions[1] == versions[2]
 
 
+def test_nobody_watches_a_connection_that_nobody_waits_for() -> None:
+    """A watcher that stayed would break an idle connection off, and each request would leave one."""
+    others = set(threading.enumerate())
+    connection = Scripted(part(), Answer(404), Answer(200))
+    connection.part(0, 100)
+    with pytest.raises(NotInPartsError):
+        connection.part(0, 100)
+    connection.whole(io.BytesIO(), lambda done, size: None)
+    for watcher in set(threading.enumerate()) - others:
+        watcher.join(5)
+        assert not watcher.is_alive()
+    assert not connection._is_late.is_set()
+
+
 @pytest.mark.parametrize("location", ["ftp://other/b.mp4", "file:///etc/passwd", "data:,x"])
 def test_a_redirect_to_anything_else_is_refused(location: str) -> None:
     with pytest.raises(InputError, match=r"leads to an address that is not http\(s\)"):
@@ -251,6 +266,19 @@ def test_a_file_that_is_shorter_than_the_server_said_is_not_whole(length: str | 
     else:
         with pytest.raises(InputError, match="a film cannot be read"):
             connection.whole(io.BytesIO(), lambda done, size: None)
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [(404, "does not have it"), (403, "does not allow it"), (401, "asks for a login"), (206, "answers 206"), (500, "answers 500")],
+)
+def test_a_server_that_does_not_send_the_whole_file_says_why_and_nothing_is_written(status: int, said: str) -> None:
+    """Not the page that it sends instead, nor a part."""
+    connection, told, file = Scripted(Answer(status)), list[int](), io.BytesIO(b"before")
+    with pytest.raises(NotInPartsError, match=rf"^a film cannot be read: the server {said}") as refused:
+        connection.whole(file, lambda done, size: told.append(done))
+    assert (refused.value.kind, file.getvalue(), told) == ("refused", b"before", [])
+    assert (len(connection.asked), connection.closed) == (1, 1), "it is not asked again"
 
 
 def test_a_full_disk_is_no_fault_of_the_network(tmp_path: Path) -> None:

@@ -196,6 +196,34 @@ def test_a_hash_that_nobody_waits_for_is_given_up(tmp_path: Path) -> None:
     assert not hashing.is_alive()
 
 
+@pytest.mark.parametrize(("is_wanted", "hashed_bytes"), [(True, len(DATA)), (False, 100)])
+def test_of_a_file_whose_hash_is_given_up_the_rest_is_not_read(
+    data_file: Path, monkeypatch: pytest.MonkeyPatch, is_wanted: bool, hashed_bytes: int
+) -> None:
+    """A film of many gigabytes may be closed right behind its start."""
+    hashed: list[int] = []
+
+    class Counting:
+        def update(self, data: bytes) -> None:
+            hashed.append(len(data))
+
+        def hexdigest(self) -> str:
+            return "the digest"
+
+    monkeypatch.setattr("vip.video.local.hashlib", SimpleNamespace(sha256=Counting))
+    others = set(threading.enumerate())
+    local = Local(FileSource(data_file))
+    with closing(local.open()) as file:
+        file.read(100)
+        hashing = set(threading.enumerate()) - others
+    if is_wanted:
+        assert local.sha256() == "the digest"
+    local.close()
+    for thread in hashing:
+        thread.join(10)
+    assert sum(hashed) == hashed_bytes
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["h264_faststart.mp4", "h264.mkv", "vp9.webm", "h264.ts", "mpeg4.avi"])
 def test_a_whole_extraction_reads_each_byte_about_once(clips: Clips, counted: list[int], tmp_path: Path, name: str) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, kept, prunable
+from tests.extraction.test_spread import frames as changing
 from vip.errors import BackendError
 from vip.extraction.pruners.algorithm1 import Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
@@ -210,6 +211,20 @@ def test_each_keyframe_says_which_scene_it_stands_for() -> None:
     assert {reason for row, reason in thinned.reasons.items() if row < 3} == {"kept: stands for the scene from 0:00.00 to 0:02.00"}
     assert thinned.reasons[3] == "kept: unlike those beside it"
     assert {reason for row, reason in thinned.reasons.items() if row > 3} == {"kept: stands for the scene from 0:04.00 to 0:05.00"}
+
+
+def test_a_keyframe_that_fills_a_long_gap_says_so_and_the_others_which_scene_they_stand_for() -> None:
+    """Of 40 seconds the first eight show nearly the same; behind them each second changes something."""
+    thinned = Algorithm1(None).prune(changing(40, alike=8), keep=5, redundant=0.9)
+    assert thinned.reasons == {
+        0: "kept: stands for the scene from 0:00.00 to 0:01.00",
+        2: "kept: stands for the scene from 0:02.00 to 0:03.00",
+        4: "kept: stands for the scene from 0:04.00 to 0:05.00",
+        8: "kept: stands for the scene from 0:08.00 to 0:39.00",
+        23: "kept: nothing else shows the changes from 0:08.00 to 0:39.00",
+    }
+    assert kept(changing(40, alike=8), [drop.index for drop in thinned.drops]) == [*thinned.reasons]
+    assert "nothing else" not in str(Algorithm1(None).prune(changing(40, alike=8), keep=3, redundant=0.9).reasons)
 
 
 def test_of_no_frames_none_is_dropped() -> None:
