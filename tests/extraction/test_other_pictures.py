@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import cv2
 import numpy as np
@@ -38,6 +39,10 @@ def blurred_beside(other: int) -> Decision:
     return Decision(kept=False, rule="blurred", reason="dropped: blurred", neighbours=(other,))
 
 
+def replaced(decision: Decision, **changed: Any) -> Decision:
+    return decision.model_copy(update=changed)
+
+
 def test_a_view_beside_the_same_with_a_detailed_insert_is_taken_back() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
     assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [0, 1]
@@ -55,6 +60,14 @@ def test_a_blurred_copy_stays_dropped() -> None:
     dropped = bad_frames(frames, None)
     assert dropped[0].rule == dropped[1].rule == "blurred"
     assert other_pictures(frames, dropped) == []
+    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [], "it stands still, but shows the same"
+
+
+def test_only_what_was_dropped_as_a_copy_of_a_neighbour_is_taken_back() -> None:
+    frames = analyses([SPARSE, SPARSE, FULL, FULL])
+    copy = blurred_beside(2)
+    for other in (replaced(copy, rule="in_transition"), replaced(copy, rule="dark"), replaced(copy, neighbours=())):
+        assert other_pictures(frames, {0: other, 1: copy}) == [1]
 
 
 @pytest.mark.parametrize(("few", "many"), [(picture(0), with_detail(picture(0))), (slide(*LINES), slide(*LINES, *OTHERS))])

@@ -117,6 +117,16 @@ def test_prune_keeps_a_person_between_empty_frames() -> None:
     assert 1 not in removed
 
 
+@pytest.mark.parametrize(("others", "goes"), [((), 1), ((1,), 2), ((3,), 2), ((1, 3), 2), ((0,), 1), ((4,), 1), ((0, 4), 1)])
+def test_a_person_may_go_where_the_frame_before_or_behind_shows_people_too_and_not_for_one_farther_away(
+    others: tuple[int, ...], goes: int
+) -> None:
+    """The third frame is most like its neighbours, and the second next to it."""
+    frames = at_angles([0, 20, 21, 30, 60])
+    (removal,) = prune(frames.embeddings, [row in (2, *others) for row in range(5)], keep=4)
+    assert removal.index == goes
+
+
 def test_prune_drops_a_person_beside_a_person() -> None:
     vectors = embeddings([[0, 1], [1, 0], [1, 0], [0, 1]])
     (removal,) = prune(vectors, [False, True, True, False], keep=3)
