@@ -96,6 +96,26 @@ def test_what_is_held_may_be_held_again_and_is_free_at_the_end_of_the_first(tmp_
     assert list(tmp_path.iterdir()) == []
 
 
+def test_what_is_held_twice_in_a_row_within_is_still_held(tmp_path: Path) -> None:
+    with in_use(tmp_path):
+        for _ in range(2):
+            with in_use(tmp_path) as is_new:
+                assert not is_new
+
+
+@pytest.mark.parametrize("with_its_folder", [False, True])
+def test_a_lock_that_somebody_deleted_is_let_go_all_the_same(with_its_folder: bool, tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    with in_use(folder):
+        (folder / locks.NAME).unlink()
+        if with_its_folder:
+            folder.rmdir()
+    folder.mkdir(exist_ok=True)
+    with in_use(folder) as is_new:
+        assert is_new
+
+
 def test_a_link_to_what_is_held_is_held_too(tmp_path: Path) -> None:
     folder, link = tmp_path / "video.vip", tmp_path / "latest"
     folder.mkdir()

@@ -95,6 +95,12 @@ def test_json_beyond_bounds_is_a_value_error(data: str) -> None:
         parse_json(data)
 
 
+def test_the_largest_numbers_within_bounds_are_read_as_they_are() -> None:
+    integers = [-(2**63), 2**63 - 1]
+    assert parse_json(f"{integers}") == parse_toml(f"a = {integers}")["a"] == integers
+    assert parse_json('{"a": [1.5e308, -1.5e308]}') == {"a": [1.5e308, -1.5e308]}
+
+
 def test_half_an_emoji_is_no_json() -> None:
     with pytest.raises(ValueError, match="surrogates"):
         parse_json('"\ud83d"')

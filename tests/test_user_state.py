@@ -25,6 +25,13 @@ def test_a_name_is_known_until_it_is_forgotten() -> None:
     assert not user_state.knows("jobs", "batch_1")
 
 
+def test_the_first_name_makes_a_folder_for_the_user_alone_wherever_it_is_to_lie(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "new" / "state"))
+    user_state.remember("jobs", "batch_1")
+    assert user_state.knows("jobs", "batch_1")
+    assert stat.S_IMODE((user_state.folder() / "jobs").stat().st_mode) == 0o700
+
+
 @pytest.mark.parametrize("name", ["../../x", "/etc/passwd", "a\0b", "é" * 500, "caf\udce9"])
 def test_any_text_is_a_name_and_leads_nowhere(name: str) -> None:
     user_state.remember("runs", name)
@@ -51,6 +58,20 @@ def test_the_secret_is_made_once_and_for_the_user_alone(monkeypatch: pytest.Monk
     secret = user_state.folder() / user_state.SECRET
     assert stat.S_IMODE(secret.stat().st_mode) == 0o600
     assert stat.S_IMODE(user_state.folder().stat().st_mode) == 0o700
+    assert [path.name for path in user_state.folder().iterdir()] == [user_state.SECRET]
+
+
+@pytest.mark.parametrize("length", [0, 31, 33])
+def test_a_secret_of_another_length_signs_nothing_and_stays(length: int, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Such as one that a crash of the machine emptied: anybody could sign with it."""
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    secret = user_state.folder() / user_state.SECRET
+    secret.parent.mkdir()
+    secret.write_bytes(b"s" * length)
+    assert user_state.signature("a run") is None
+    assert not user_state.is_signed("a run", user_state._sign("a run", b"s" * length))
+    assert not user_state.is_signed("a run", user_state._sign("a run", b""))
+    assert secret.read_bytes() == b"s" * length
     assert [path.name for path in user_state.folder().iterdir()] == [user_state.SECRET]
 
 

@@ -93,6 +93,13 @@ def hold(observer: Observer) -> None:
     ctypes.PyDLL(None).sleep(FOR_EVER_S)
 
 
+def hear_nothing(observer: Observer) -> None:
+    """As a loop in C that goes on when a signal comes."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
+    observer.note("going")
+    time.sleep(FOR_EVER_S)
+
+
 def hang_in_ffmpeg(observer: Observer) -> None:
     with inside_ffmpeg:
         time.sleep(FOR_EVER_S)
@@ -264,6 +271,15 @@ def test_when_this_side_stops_the_child_is_ended(fork: bool) -> None:
 
     with pytest.raises(KeyboardInterrupt):
         run_isolated(hold, VIDEO, Stopping(), fork=fork)
+
+
+def test_a_child_that_does_not_hear_that_it_should_end_is_killed(fork: bool) -> None:
+    class Stopping(SilentObserver):
+        def note(self, text: str) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        run_isolated(hear_nothing, VIDEO, Stopping(), fork=fork)
 
 
 def test_an_interrupt_that_comes_while_the_child_starts_is_not_lost(forked: None, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -466,3 +482,17 @@ def test_signals_are_held_and_let_go_again_also_where_starting_fails() -> None:
     with pytest.raises(OSError, match="no process"), isolated._hold_signals():
         raise OSError("no process")
     assert signal.pthread_sigmask(signal.SIG_BLOCK, []) == before
+
+
+def test_a_pipe_that_never_ends_does_not_keep_this_process_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a killed child waits for a dead disk. Python waits at its end for every thread that is no daemon."""
+    read, write = os.pipe()
+    monkeypatch.setattr(isolated, "_start_interpreter", lambda work, subject: (Running(0), os.fdopen(read, "rb")))
+    monkeypatch.setattr(isolated, "GRACE_S", 0.01)
+    before = set(threading.enumerate())
+    with os.fdopen(write, "wb"):
+        with isolated._start(leave, VIDEO, fork=False):
+            pass
+        (reader,) = set(threading.enumerate()) - before
+        assert reader.daemon
+    reader.join()
