@@ -231,9 +231,9 @@ def test_who_asks_for_a_lock_is_answered_at_once(theirs: str | None, shared: boo
         if process:
             assert process.stdout is not None
             assert process.stdout.readline() == "True\n"
-        for is_shared, free in ((True, shared), (False, exclusive)):
+        for options, free in (({"shared": True}, shared), ({}, exclusive)):
             with path.open("rb+") as file:
-                assert locks.lock_file(file, shared=is_shared) is free
+                assert locks.lock_file(file, **options) is free
     finally:
         if process:
             process.kill()
