@@ -265,7 +265,10 @@ def test_a_loop_of_redirects_is_one_request(key_file: Path) -> None:
         assert len(server.requests) == 1
 
 
-def test_what_the_environment_holds_for_openai_does_not_go_to_another_server(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("has_own_key", [False, True])
+def test_what_the_environment_holds_for_openai_does_not_go_to_another_server(
+    has_own_key: bool, key_file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     secrets = {
         "OPENAI_API_KEY": KEY,
         "OPENAI_ADMIN_KEY": "sk-admin-1234",
@@ -276,12 +279,13 @@ def test_what_the_environment_holds_for_openai_does_not_go_to_another_server(mon
     }
     for name, value in secrets.items():
         monkeypatch.setenv(name, value)
+    key_file.write_text("sk-of-this-server")
     with HostileServer(completion()) as server:
-        asyncio.run(_ask_once(OpenAIEngine("tiny-vlm", base_url=server.base_url)))
+        asyncio.run(_ask_once(OpenAIEngine("tiny-vlm", base_url=server.base_url, key_file=key_file if has_own_key else None)))
         (sent,) = server.requests
     text = sent.decode("latin-1")
     assert not [value for value in (*secrets.values(), "custom-of-the-user") if value in text]
-    assert "authorization: bearer no-key" in text.lower()
+    assert f"authorization: bearer {'sk-of-this-server' if has_own_key else 'no-key'}" in text.lower()
 
 
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "VIP_BASE_URL", "VIP_ENGINE", "VIP_STRUCTURE_ENGINE"])
