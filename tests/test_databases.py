@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from pathlib import Path
 
@@ -83,6 +84,39 @@ def test_what_vip_made_opens_again(kind: str, tmp_path: Path) -> None:
     name, _, open_it = KINDS[kind]
     for _ in range(2):
         open_it(tmp_path / name)
+
+
+TABLE = "create table t (a)"
+
+
+def test_a_database_below_the_folder_that_is_named_lies_behind_no_link(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "batch").mkdir()
+    (tmp_path / "batch" / "state").symlink_to(tmp_path / "elsewhere")
+    path = tmp_path / "batch" / "state" / "a.sqlite"
+    with pytest.raises(OSError, match="it is a link, or lies behind one"):
+        databases.connect(path, TABLE, inside=tmp_path / "batch")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
+    databases.connect(path, TABLE).close()  # named itself, with its folder
+
+
+def test_a_database_may_be_used_by_another_thread_than_the_one_that_opened_it(tmp_path: Path) -> None:
+    with closing(databases.connect(tmp_path / "a.sqlite", TABLE)) as connection, ThreadPoolExecutor(1) as pool:
+        pool.submit(connection.executescript, TABLE).result()
+        assert pool.submit(databases.parts_of, connection).result() == databases.parts_made_by(TABLE)
+
+
+def test_a_database_of_another_version_is_opened_to_be_refused_by_its_reader(tmp_path: Path) -> None:
+    path = tmp_path / "a.sqlite"
+    for version in (2, 3):
+        with closing(sqlite3.connect(path)) as file:
+            file.executescript(f"drop table if exists t; create table if not exists another (b); pragma user_version = {version}")
+        if version == 2:
+            with pytest.raises(sqlite3.DatabaseError, match="it holds the table another, which vip did not make"):
+                databases.connect(path, TABLE, version=2)
+        else:
+            with closing(databases.connect(path, TABLE, version=2)) as connection:
+                assert connection.execute("pragma user_version").fetchone() == (3,)
 
 
 def test_a_value_that_fills_the_memory_is_not_read(tmp_path: Path) -> None:
