@@ -226,6 +226,15 @@ def test_nothing_is_asked_of_a_private_host_by_any_of_its_names(head: str, proxi
         guard.check_request(f"{head.format(name)}\r\n".encode())
 
 
+@pytest.mark.parametrize(("addresses", "is_refused"), [(["8.8.8.8"], False), (["10.0.0.1"], True), (["8.8.8.8", "::1"], True), ([], False)])
+def test_a_proxy_is_not_asked_for_a_name_that_leads_to_the_private_network(
+    addresses: list[str], is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [(socket.AF_INET, 1, 6, "", (address, 80)) for address in addresses])
+    with guard_network(True, ["http://9.9.9.9:3128"]) as guard, pytest.raises(BlockedConnectionError) if is_refused else nullcontext():
+        guard.check_request(b"GET http://videos.example/a.mp4 HTTP/1.1\r\n\r\n")
+
+
 @pytest.mark.parametrize("data", [b"", b"GET http://127.0.0.1/", b"PUT /a HTTP/1.1\r\nHost: 8.8.8.8\r\n\r\nHost: 127.0.0.1\r\n", 7])
 def test_what_names_no_private_host_is_sent(data: object) -> None:
     with guard_network(True, ["http://127.0.0.1:3128"]) as guard:
