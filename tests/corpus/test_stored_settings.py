@@ -102,6 +102,18 @@ def test_the_embedder_of_the_captions_is_one_of_its_own(state: StateDatabase) ->
         ({"proxy": "http://me:s3cret@proxy:3128"}, {}, "--proxy"),
         ({"ytdlp_opts": "--add-headers Authorization:s3cret"}, {}, "--ytdlp-opts"),
         ({"ytdlp_opts": "--extractor-args site:base_url=http://me:s3cret@server"}, {}, "--ytdlp-opts"),
+        *(
+            ({"ytdlp_opts": f"{words}s3cret"}, {}, "--ytdlp-opts")
+            for words in (
+                *(
+                    "--password=a --username=",
+                    "--username=a --password=",
+                    "--ap-password=a --ap-username=",
+                    "--ap-username=a --ap-password=",
+                ),
+                *("--twofactor=", "--video-password=", "--retries=5 --client-certificate-password="),
+            )
+        ),
         ({"video_base_url": "https://me:s3cret@videos"}, {}, "--video-base-url"),
         ({"caption": True}, {"engine": "openai:m", "base_url": "https://server/v1?key=s3cret"}, "--base-url"),
         ({"caption": True}, {"engine": "openai:m@http://me:s3cret@server/v1"}, "--engine"),

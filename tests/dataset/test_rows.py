@@ -270,6 +270,25 @@ def test_frames_are_the_same_only_where_all_of_them_is(tmp_path: Path) -> None:
         assert dataclasses.replace(first, **changed) != first
 
 
+def test_a_row_of_a_video_gives_back_the_manifest_of_its_run(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    assert run.manifest
+    made = {"settings": {"count": 12}, "versions": {"vip": "1.0"}, "notes": ("a note",), "seconds": {"select": 1.0}}
+    made |= {"backends": {"embedder": "classic"}, "captioning": {"recipe": "paper"}, "device": "cuda:0"}
+    store.write_json(run.folder / store.MANIFEST, run.manifest.model_copy(update=made))
+    before = load_run(run.folder).manifest
+    assert before
+    video = sample_of(load_run(run.folder)).video
+    after = video.manifest()
+    assert after
+    assert after.counts == before.counts is not None
+    assert {name: getattr(after, name) for name in made} == made
+    assert (after.video_id, after.created_utc, after.command) == (video.key, before.created_utc, "extract")
+    unknown = video.model_copy(update={"device": None, "created_utc": None}).manifest()
+    assert unknown
+    assert (unknown.device, unknown.created_utc) == ("", "")
+
+
 def test_a_picture_and_a_vector_are_not_printed() -> None:
     found = sample()
     assert repr(found) == "VideoSample('abc', frames=3)"

@@ -54,6 +54,25 @@ def test_that_nothing_was_found_is_told_from_that_nobody_looked() -> None:
     assert (first["picture_text"], second["picture_text"]) == (["Exit"], None)
 
 
+def test_how_a_keyframe_came_about_stands_in_each_row() -> None:
+    made = {"settings": {"count": 12}, "backends": {"embedder": "classic"}, "versions": {"vip": "1.0"}, "device": "cpu"}
+    made["created_utc"] = "2026-01-01T00:00:00+00:00"
+    first, second = rows_of(sample("one", count=2, title="T", **made))
+    for row, number in ((first, 1), (second, 2)):
+        about = row["provenance"]
+        assert {name: about[name] for name in made} == made
+        assert about.keys() == {*made, "keyframe", "description", "failure"}
+        assert about["keyframe"] == {
+            "pts": 2000 * number,
+            "candidate": number,
+            "detector": None,
+            "image_path": f"keyframes/000{number}.jpg",
+        }
+        assert about["failure"] is None
+        assert about["description"].keys() == {"recipe", "context", "topic", "calls", "time_s", "reviewed"}
+    assert second["title"] == "T", "what few words say of a video is in each of its rows"
+
+
 def test_why_a_keyframe_has_no_description_stands_in_its_row_and_comes_back() -> None:
     whole = sample("one", count=2, described=False)
     failure = Failure(item="one:0002", kind="refusal", message="It was refused.", exit_code=4)

@@ -142,6 +142,17 @@ def test_the_engine_that_needs_no_server_has_a_price() -> None:
 # ---------------------------------------------------------------- videos and keyframes
 
 
+@pytest.mark.parametrize("format", FORMATS)
+def test_the_rows_of_a_shard_count_as_its_sidecar_says(tmp_path: Path, format: Format) -> None:  # noqa: A002
+    some = [sample("v0"), sample("v1", described=False)]
+    info = write_shard(str(tmp_path), 0, some, format)
+    assert keyframes_of(str(tmp_path), info) == info.counts == of_clips(some)[1]
+    assert (info.counts.keyframes, info.counts.described) == (6, 3)
+    counts = count(str(tmp_path))
+    assert (counts.shards, counts.bytes, counts.files, counts.broken) == (1, info.bytes, {format: info.file}, 0)
+    assert counts.videos == of_clips(some)[0]
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("format", FORMATS)
 @settings(max_examples=40)

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,54 @@ def test_only_what_is_given_is_passed_on() -> None:
 def test_every_option_on_the_list_is_one_of_yt_dlp(name: str) -> None:
     assert hasattr(yt_dlp.options.create_parser().get_default_values(), name)
     assert PASSED_ON[name] in yt_dlp.parse_options([]).ydl_opts
+
+
+ALLOWED = """--format=b --format-sort=res --format-sort-force --check-formats --prefer-free-formats --ignore-dynamic-mpd --hls-use-mpegts
+ --use-extractors=youtube --extractor-args=youtube:player_client=tv --js-runtimes=deno --remote-components=ejs:github --cache-dir=/tmp/x
+ --write-auto-subs --socket-timeout=3 --source-address=0.0.0.0 --impersonate=chrome --prefer-insecure --http-chunk-size=10M
+ --concurrent-fragments=2 --retries=1 --fragment-retries=1 --extractor-retries=1 --file-access-retries=1 --abort-on-unavailable-fragments
+ --throttled-rate=1K --sleep-interval=1 --max-sleep-interval=2 --sleep-requests=1 --sleep-subtitles=1 --buffer-size=1K --no-resize-buffer
+ --username=a --password=a --twofactor=1 --video-password=a --netrc-location=/tmp/x --ap-mso=Comcast_SSO --ap-username=a --ap-password=a
+ --cookies-from-browser=firefox --client-certificate=/tmp/x --client-certificate-key=/tmp/x --client-certificate-password=a
+ --add-headers=X-Y:z --retry-sleep=1 --legacy-server-connect --no-check-certificates"""
+
+
+def test_sites_logins_formats_and_connections_are_up_to_the_user() -> None:
+    given = parse_ytdlp_options(ALLOWED.split()) | parse_ytdlp_options(["--netrc"])
+    assert given.keys() == set(PASSED_ON.values())
+
+
+@pytest.fixture(scope="module")
+def chooser() -> Iterator[Any]:
+    """yt-dlp as vip sets it up."""
+    with yt_dlp.YoutubeDL(parameters(BatchSettings())) as one:
+        yield one
+
+
+@pytest.mark.parametrize(
+    ("better", "worse"),
+    [
+        ({}, {"height": 1080, "width": 1920}),
+        ({}, {"height": 480, "width": 854}),
+        ({"height": 480, "width": 854}, {"height": 1080, "width": 1920}),
+        ({}, {"fps": 60}),
+        ({}, {"dynamic_range": "HDR10"}),
+        ({}, {"vcodec": "vp9"}),
+        ({}, {"acodec": "mp4a.40.2"}),
+        ({}, {"ext": "webm"}),
+        ({}, {"protocol": "m3u8_native"}),
+        ({"fps": 60}, {"height": 1080, "width": 1920}),
+        ({"ext": "webm"}, {"vcodec": "vp9", "ext": "mp4"}),
+    ],
+)
+def test_of_two_formats_the_one_that_is_quicker_to_read_is_taken(chooser: Any, better: dict[str, Any], worse: dict[str, Any]) -> None:
+    """By yt-dlp's own choice, without a network."""
+    usual = {"height": 720, "width": 1280, "fps": 30, "vcodec": "avc1.64001f", "acodec": "none", "ext": "mp4", "protocol": "https"}
+    offered = [{**usual, "dynamic_range": "SDR", **one, "url": f"https://h.invalid/{one}"} for one in (better, worse)]
+    about = {"id": "a", "title": "A film", "extractor": "x", "extractor_key": "X", "webpage_url": "https://h.invalid/"}
+    for order in ([0, 1], [1, 0]):
+        formats = [{**offered[place], "format_id": str(place)} for place in order]
+        assert chooser.process_ie_result({**about, "formats": formats}, download=False)["format_id"] == "0"
 
 
 REFUSED = """--exec=reboot -oevil --output=/tmp/x --paths=/tmp --config-locations=/tmp/x --batch-file=/tmp/x --yes-playlist --ignore-errors

@@ -91,6 +91,14 @@ def test_a_newer_file_at_the_address_is_loaded_again(mp4: bytes, webm: bytes, tm
     assert second.path.read_bytes() == webm
 
 
+@pytest.mark.parametrize(("name", "kept"), [("A.MP4", "video.mp4"), ("get.php", "video"), ("film", "video")])
+def test_a_whole_file_is_kept_with_its_suffix_if_that_is_one_of_a_video(host: VideoHost, mp4: bytes, name: str, kept: str) -> None:
+    source = AddressSource(host.put(f"/{name}", mp4, "video/mp4"))
+    found = download_source(source, ExtractSettings(), Notes(), NotInPartsError("…", "whole"))
+    assert isinstance(found, DownloadedSource)
+    assert (found.path.name, found.path.read_bytes(), found.stem) == (kept, mp4, Path(name).stem)
+
+
 @pytest.mark.slow
 def test_a_download_that_breaks_off_is_begun_again_and_one_that_never_ends_is_refused(
     host: VideoHost, mp4: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -111,6 +111,15 @@ def test_what_was_spent_is_told_as_soon_as_there_is_something(told: dict[str, An
 # ---------------------------------------------------------------- tables
 
 
+def test_each_row_of_table_1_of_the_paper_has_a_value_in_each_column() -> None:
+    table = compared(card())
+    assert [row[0] for row in table.rows] == [
+        *("MSR-VTT", "YouCook2", "ActyNet-Cap", "HowTo100M", "VATEX", "VideoStory", "WebVid-2M", "VIP", "corpus")
+    ]
+    assert {len(row) for row in table.rows} == {len(table.head)}
+    assert table.is_marked
+
+
 @pytest.mark.parametrize(
     ("counted", "domain"),
     [

@@ -99,3 +99,23 @@ def test_bytes_and_spaces_around_an_id_are_one(tmp_path: Path, given: Any) -> No
 @pytest.mark.parametrize(("given", "name"), [("Video ID", "video_id"), (" video-url\t", "video_url"), ("CONTENTURL", "contenturl")])
 def test_names_of_columns_are_spelled_in_one_way(given: str, name: str) -> None:
     assert column_name(given) == name
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("path", "file", "File Path", "filepath", "file_name", "FileName", "source", "YouTube ID", "ytid", "URL", "video_url"),
+        *("Video Link", "contentUrl", "address", "link", "video", "video-id", "videoID", "id"),
+    ],
+)
+def test_a_video_is_named_under_any_of_the_names_that_lists_have_for_it(tmp_path: Path, name: str) -> None:
+    assert one(tmp_path, **{column_name(name): f"https://youtu.be/{ID}"}).source == ID
+
+
+@pytest.mark.parametrize("name", ["labels", "Label"])
+@pytest.mark.parametrize("group", ["verticals", "Vertical", "categories", "Category"])
+@pytest.mark.parametrize("length", ["duration_s", "Duration"])
+def test_what_is_said_of_a_video_may_have_several_names_too(tmp_path: Path, name: str, group: str, length: str) -> None:
+    row = {column_name(key): value for key, value in ((name, "dog"), (group, "Pets"), (length, "90"))}
+    found = one(tmp_path, id=ID, title="not read", **row)
+    assert (found.labels, found.verticals, found.duration_s) == (("dog",), ("Pets",), 90.0)

@@ -233,7 +233,9 @@ def test_a_distribution_goes_to_the_disk_and_into_lines() -> None:
 
 
 def test_a_distribution_of_nothing_has_no_lines() -> None:
-    assert SamplingTally(SHIPPED).distribution() == Distribution(videos=0, chosen=0, shares=())
+    nothing = SamplingTally(SHIPPED).distribution()
+    assert nothing == Distribution(videos=0, chosen=0, shares=())
+    assert nothing.lines() == []
 
 
 def test_all_25_verticals_have_a_weight_that_ships() -> None:
