@@ -261,6 +261,13 @@ def test_all_of_the_least_bad_kind_are_kept_and_the_others_stay_dropped(
     assert rules(dropped) == left
 
 
+def test_a_sharpness_that_was_asked_for_is_no_reason_where_no_frame_failed_it() -> None:
+    frames = [at(3.09 * place, measured=one) for place, one in enumerate((BLACK, WHITE))]
+    dropped = bad_frames(frames, 200.0)
+    assert keep_best_of_bad(frames, dropped, 200.0) == "nearly white"
+    assert rules(dropped) == {0: "black"}
+
+
 def test_out_of_focus_is_better_than_flat() -> None:
     frames = strangers(2)
     dropped = {0: Decision(kept=False, rule="flat", reason="dropped"), 1: Decision(kept=False, rule="blurred", reason="dropped")}

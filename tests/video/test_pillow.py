@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from fractions import Fraction
 from io import BytesIO
 from pathlib import Path
@@ -20,6 +21,7 @@ from vip.video import pillow
 from vip.video.pillow import best_of_each, open_picture, orientation_of, shown, shown_size, taken_ms_of
 
 SIZE = (64, 48)
+ASCII, SHORT, UNDEFINED, FLOAT = 2, 3, 7, 11  # kinds of values in EXIF
 
 
 def stored(image: Image.Image, format_: str, **options: Any) -> BytesIO:
@@ -49,6 +51,24 @@ def test_an_orientation_that_is_none_leaves_the_picture_as_it_is(tmp_path: Path,
     with open_picture(file, "a") as opened:
         assert orientation_of(opened) == 1
         assert np.array_equal(shown(opened), card(3, *SIZE))
+
+
+@pytest.mark.parametrize(
+    ("kind", "count", "value", "orientation"),
+    [
+        (SHORT, 1, b"\6\0\0\0", 6),
+        (ASCII, 2, b"6\0\0\0", 1),
+        (UNDEFINED, 1, b"\6\0\0\0", 1),
+        (FLOAT, 1, struct.pack("<f", 6.5), 1),
+    ],
+)
+def test_an_orientation_that_is_no_number_leaves_the_picture_as_it_is(kind: int, count: int, value: bytes, orientation: int) -> None:
+    """EXIF as damage or a careless program leaves it."""
+    exif = b"II*\0\x08\0\0\0" + struct.pack("<HHHI", 1, 0x0112, kind, count) + value + bytes(4)
+    with open_picture(stored(Image.fromarray(card(3, *SIZE)), "PNG", exif=exif), "a") as opened:
+        assert orientation_of(opened) == orientation
+        assert shown_size(opened) == (SIZE if orientation == 1 else SIZE[::-1])
+        assert np.array_equal(shown(opened), card(3, *SIZE)) == (orientation == 1)
 
 
 @pytest.mark.parametrize("mode", ["RGBA", "LA", "PA", "P"])

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from tests.media import Clips, number_in
+from vip.errors import InputError
 from vip.records import Frame
 from vip.video import Video
 
@@ -121,6 +122,34 @@ def test_a_frame_that_cannot_be_rated_is_passed_over_and_counted(video: Video, e
 
     assert [frame.pts for frame in video.best_frames([stamps[5:8], stamps[20:22]], rate, longest_side_px=80)] == [stamps[7]]
     assert video.losses == ["3 damaged frames were passed over."]
+
+
+@pytest.mark.parametrize("first", [0, 25])
+def test_a_decoder_that_could_not_be_opened_is_asked_once(video: Video, first: int) -> None:
+    """PyAV 19 crashes at the second time."""
+    asked: list[object] = []
+
+    class Unopened:
+        name, skip_frame, is_open, codec = "h264", "DEFAULT", False, SimpleNamespace(canonical_name="h264")
+
+        def decode(self, packet: object) -> None:
+            asked.append(packet)
+            raise av.error.InvalidDataError(1, "no extradata")
+
+        def flush_buffers(self) -> None:
+            pass
+
+    video._decoder = Unopened()  # type: ignore[assignment]
+    stamps = video.index.shown_pts[first : first + 3].tolist()
+    for ask in (
+        lambda: video.frames(stamps),
+        lambda: video.frames(stamps),
+        lambda: video.frames_near(stamps),
+        lambda: video.best_frames([stamps], lambda _: 0.0, longest_side_px=80),
+    ):
+        with pytest.raises(InputError, match=r"h264\.mp4: not one frame can be decoded"):
+            list(ask())
+    assert len(asked) == 1
 
 
 def test_a_reader_closes_each_file_that_it_opened_and_no_other(video: Video) -> None:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from fractions import Fraction
 from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import av
 import numpy as np
@@ -13,7 +16,7 @@ import pytest
 from vip.errors import InputError
 from vip.video import FileSource
 from vip.video import sound as sound_module
-from vip.video.sound import RATE, SoundBlock, read_sound, sound_stream
+from vip.video.sound import RATE, SoundBlock, SoundStream, read_sound, sound_stream
 
 BLOCK_S = 0.1
 
@@ -88,6 +91,41 @@ def test_the_end_is_that_of_the_file(tmp_path: Path, suffix: str, begin_s: float
     found = sound_stream(FileSource(write(tmp_path / f"a.{suffix}", begin_s=begin_s)))
     assert found
     assert found.end_s == pytest.approx(end_s, abs=0.05)
+
+
+@pytest.mark.parametrize(
+    ("start", "duration", "end_s"),
+    [(500_000, 3_000_000, 3.5), (0, 3_000_000, 3.0), (None, 3_000_000, 3.0), (500_000, None, None), (None, 0, None)],
+)
+def test_the_end_is_known_where_a_file_states_its_length_also_where_it_states_no_start(
+    monkeypatch: pytest.MonkeyPatch, start: int | None, duration: int | None, end_s: float | None
+) -> None:
+    """A fake container. Its first stream cannot be decoded; the second says neither its language nor that it is the usual one."""
+    plain: dict[str, Any] = {"metadata": {}, "disposition": av.stream.Disposition(0)}
+    streams = [SimpleNamespace(index=1, codec_context=None, **plain), SimpleNamespace(index=2, codec_context="aac", **plain)]
+    container = SimpleNamespace(streams=SimpleNamespace(audio=streams), start_time=start, duration=duration)
+    monkeypatch.setattr(sound_module, "_open", lambda source: nullcontext(container))
+    assert sound_stream(FileSource(Path("a.mkv"))) == SoundStream(2, "und", 0, end_s)
+    streams.pop()
+    assert sound_stream(FileSource(Path("a.mkv"))) is None
+
+
+def test_a_frame_has_the_time_of_its_own_clock_or_of_that_of_its_stream_or_follows_the_one_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake decoder, whose frames of a tenth of a second count in samples, in milliseconds, or not at all."""
+
+    def frame(pts: int | None, clock: Fraction | None) -> av.AudioFrame:
+        made = av.AudioFrame.from_ndarray(np.full((1, RATE // 10), 3000, np.int16), format="s16", layout="mono")
+        made.sample_rate, made.pts = RATE, pts
+        if clock is not None:
+            made.time_base = clock
+        return made
+
+    frames = [frame(None, None), frame(8000, Fraction(1, RATE)), frame(2000, None), frame(None, None)]
+    monkeypatch.setattr(sound_module, "_frames", lambda *_: iter(frames))
+    container: Any = None
+    found = list(sound_module._decoded(container, SimpleNamespace(time_base=Fraction(1, 1000)), "a.mkv"))
+    assert [float(start) for start, _ in found] == pytest.approx([0.0, 0.5, 2.0, 2.1])
+    assert sum(len(samples) for _, samples in found) == pytest.approx(4 * RATE // 10, abs=40)
 
 
 @pytest.mark.parametrize(("damaged", "is_read"), [("x" * 5, True), ("xx." * 4, True), ("x" * 6, False)])
