@@ -6,10 +6,10 @@
     python benchmarks/mutants.py --again mutants-1.json       # after a kill, or once there are tests for the survivors
     python benchmarks/mutants.py --bugs bugs.jsonl            # bugs written by hand, in place of a draw
 
-For each mutant the tests run that should know: the file that mirrors the module, then those that import it, those that import one which
-does, the others of its folder and of its room, quick tests before slow ones; the first failure ends it. A test counts that passes without
-the mutant; the others are left out, and named. A mutant that hangs is caught. Writes figures and survivors to a JSON file after each
-mutant, and prints them as Markdown.
+For each mutant the tests run that should know: the quick ones that reach its lines, then the file that mirrors the module, those that
+import it, those that import one which does, the others of its folder and of its room, quick tests before slow ones; the first failure ends
+it. A test counts that passes without the mutant; the others are left out, and named. A mutant that hangs is caught. Writes figures and
+survivors to a JSON file after each mutant, and prints them as Markdown.
 """
 
 from __future__ import annotations
@@ -27,13 +27,14 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from threading import Lock, local
 
 from mutations import Mutant, by_hand, draw, room_of
+from reach import Reach, reach_of
 
 ROOT = Path(__file__).resolve().parent.parent
 COPIED = ("vip", "tests", "benchmarks", "examples", "prompts", "docs", "pyproject.toml", "README.md", "CHANGELOG.md")
@@ -60,7 +61,7 @@ class Result:
     by: str = ""
     """The file of tests that caught it, or why it is equivalent."""
     files: int = 0
-    """Files of tests that ran."""
+    """Files of tests that ran; those that reach it count as one."""
     seconds: float = 0.0
 
     @property
@@ -212,10 +213,10 @@ class Copy:
         for compiled in file.parent.glob(f"__pycache__/{file.stem}.*.pyc"):  # a change within the second would go unnoticed
             compiled.unlink()
 
-    def test(self, test: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
-        """Run a test or a file of them. Returns the exit status, None where it hung; the seconds; the tests that failed."""
+    def test(self, *arguments: str, most_s: float) -> tuple[int | None, float, list[str]]:
+        """Run tests or files of them. Returns the exit status, None where they hung; the seconds; the tests that failed."""
         start, scratch, log = time.monotonic(), self.folder / "scratch", self.folder / "log"
-        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *options, test]
+        command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--basetemp={scratch}", *arguments]
         environment = {**os.environ, "PYTHONPATH": str(self.folder)}
         with (
             log.open("wb") as output,
@@ -244,9 +245,20 @@ class Part:
     def name(self) -> str:
         return f"{self.file}, slow" if self.slow else self.file
 
-    @property
-    def mark(self) -> tuple[str, str]:
-        return "-m", "slow" if self.slow else "not slow"
+    def arguments(self, known: Known) -> list[str]:
+        return ["-m", "slow" if self.slow else "not slow", *known.left_out(self.file), self.file]
+
+
+@dataclass(frozen=True)
+class Reaching:
+    """The quick tests that reach a mutant."""
+
+    name: str
+    """Of the mutant: no other has the same tests."""
+    tests: Sequence[str]
+
+    def arguments(self, known: Known) -> list[str]:
+        return [test for test in self.tests if test not in known.failing]
 
 
 def parts_of(root: Path, path: str, known: Known) -> list[Part]:
@@ -256,11 +268,12 @@ def parts_of(root: Path, path: str, known: Known) -> list[Part]:
     return sorted(parts, key=lambda part: (turns[part.file] + WAITS * part.slow, known.seconds.get(part.name, UNKNOWN_S)))
 
 
-def judge(mutant: Mutant, copy: Copy, known: Known) -> Result:
+def judge(mutant: Mutant, copy: Copy, known: Known, reach: Reach) -> Result:
     """Run the tests that should know until one fails."""
     result = Result(mutant.path, mutant.line, mutant.operator, mutant.diff, SURVIVED)
     start = time.monotonic()
-    for part in parts_of(copy.folder, mutant.path, known):
+    reaching = Reaching(f"quick tests that reach {mutant.path}:{mutant.line}", reach.tests(mutant))
+    for part in [*([reaching] if reaching.tests else []), *parts_of(copy.folder, mutant.path, known)]:
         if part.name in known.failing or part.name in known.empty or time.monotonic() - start > MOST_S:
             continue
         result.files += 1
@@ -274,17 +287,16 @@ def judge(mutant: Mutant, copy: Copy, known: Known) -> Result:
     return result
 
 
-def _caught(mutant: Mutant, copy: Copy, known: Known, part: Part) -> str | None:
+def _caught(mutant: Mutant, copy: Copy, known: Known, part: Part | Reaching) -> str | None:
     """How the tests catch a mutant; None where they do not. What fails or hangs without the mutant as well is left out."""
-    while part.name not in known.failing:
+    while part.name not in known.failing and (arguments := part.arguments(known)):
         with copy.changed(mutant):
-            status, seconds, failed = copy.test(part.file, "-x", *part.mark, *known.left_out(part.file), most_s=known.limit_s(part.name))
+            status, seconds, failed = copy.test("-x", *arguments, most_s=known.limit_s(part.name))
         if status not in (None, *FAILURES):
-            known.note(part=part.name, seconds=seconds, empty=status == NO_TESTS)
+            if isinstance(part, Part):
+                known.note(part=part.name, seconds=seconds, empty=status == NO_TESTS)
             return None
-        culprit = failed[0] if failed else part.file
-        marks = () if failed else part.mark
-        if copy.test(culprit, *marks, most_s=known.limit_s(part.name))[0] not in (None, *FAILURES):
+        if copy.test(*(failed[:1] or arguments), most_s=known.limit_s(part.name))[0] not in (None, *FAILURES):
             return TIMED_OUT if status is None else CAUGHT
         known.note(failing=failed[0] if failed else part.name)
     return None
@@ -335,6 +347,7 @@ def try_all(run: Run, mutants: list[Mutant], known: Known, out: Path, processes:
     why, lock, mine = reasons(), Lock(), local()
     done = {(row.path, row.diff) for row in run.results}
     todo = [mutant for mutant in mutants if (mutant.path, mutant.diff) not in done]
+    reach = reach_of(ROOT, processes=processes)
 
     def one(mutant: Mutant) -> None:
         if reason := why.get((mutant.path, mutant.diff)):
@@ -342,7 +355,7 @@ def try_all(run: Run, mutants: list[Mutant], known: Known, out: Path, processes:
         else:
             if not hasattr(mine, "copy"):
                 mine.copy = Copy(Path(tempfile.mkdtemp(dir=home)))
-            result = judge(mutant, mine.copy, known)
+            result = judge(mutant, mine.copy, known, reach)
         with lock:
             run.results.append(result)
             run.left_out = sorted(known.failing)

@@ -11,6 +11,7 @@ import mutations
 import pytest
 from mutants import CAUGHT, SURVIVED, TIMED_OUT, Known, Result, Run
 from mutations import ROOMS, Mutant, draw, files_of, places, shares
+from reach import Reach
 
 SOURCE = '''"""A module."""
 
@@ -105,6 +106,16 @@ def test_the_tests_of_a_module_come_first_then_those_that_import_it_then_its_fol
     assert mutants.tests_of(mutants.ROOT, "vip/store.py")["tests/test_store.py"] == 0
 
 
+class Reached(Reach):
+    """The tests that reach every mutant."""
+
+    def __init__(self, *tests: str) -> None:
+        self.found = list(tests)
+
+    def tests(self, mutant: Mutant) -> list[str]:
+        return self.found
+
+
 class Scripted(mutants.Copy):
     """A copy of nothing, whose tests end as they are told: file -> with the mutant, without it."""
 
@@ -114,12 +125,12 @@ class Scripted(mutants.Copy):
     def _put(self, path: str, source: str) -> None:
         self.inside = source == "after"
 
-    def test(self, test: str, *options: str, most_s: float) -> tuple[int | None, float, list[str]]:
-        file = test.partition("::")[0]
-        self.ran.append(file)
+    def test(self, *arguments: str, most_s: float) -> tuple[int | None, float, list[str]]:
+        file = arguments[-1].partition("::")[0]
+        self.ran.append(arguments[-1] if arguments[0] == "-x" else file)
         self.now_s += 100.0
-        deselected = f"--deselect={file}::test_it" in options
-        if "slow" in options:
+        deselected = f"--deselect={file}::test_it" in arguments
+        if "slow" in arguments:
             return mutants.NO_TESTS, 1.0, []
         status = 0 if deselected else self.ends.get(file, (0, 0))[0 if self.inside else 1]
         return status, 1.0, [f"{file}::test_it"] if status == 1 else []
@@ -132,10 +143,26 @@ class Scripted(mutants.Copy):
 def test_what_fails_without_the_mutant_too_catches_nothing(end: tuple[int | None, int], outcome: str, tmp_path: Path) -> None:
     mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
     copy = Scripted({"tests/extraction/pruners/test_algorithm1.py": end})
-    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
+    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"), Reached())
     assert result.outcome == outcome
     assert copy.ran[0] == "tests/extraction/pruners/test_algorithm1.py"
     assert not copy.inside
+
+
+@pytest.mark.parametrize(("end", "outcome", "ran"), [((1, 0), CAUGHT, 2), ((None, 0), TIMED_OUT, 2), ((1, 1), SURVIVED, 3)])
+def test_the_tests_that_reach_a_mutant_come_first_without_those_that_fail_all_the_same(
+    end: tuple[int | None, int], outcome: str, ran: int, tmp_path: Path
+) -> None:
+    file = "tests/test_far_away.py"
+    mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
+    copy, known = Scripted({file: end}), Known(tmp_path / "known.json")
+    result = mutants.judge(mutant, copy, known, Reached(f"{file}::test_it"))
+    assert (result.outcome, copy.ran[:2]) == (outcome, [f"{file}::test_it", file])
+    assert (known.failing, copy.ran[2:3]) == (
+        (set(), []) if outcome != SURVIVED else ({f"{file}::test_it"}, ["tests/extraction/pruners/test_algorithm1.py"])
+    )
+    assert min(len(copy.ran), 3) == ran
+    assert not [name for name in known.seconds if "reach" in name], "how long they take is nobody else's"
 
 
 @pytest.mark.parametrize(("end", "files"), [((0, 0), 2), ((None, None), 3)])
@@ -146,7 +173,7 @@ def test_no_file_is_begun_after_the_limit_and_one_that_hangs_without_the_mutant_
     monkeypatch.setattr(mutants, "MOST_S", 120.0)
     monkeypatch.setattr(mutants, "time", SimpleNamespace(monotonic=lambda: copy.now_s))
     mutant = Mutant("vip/extraction/pruners/algorithm1.py", 1, "AddNot", "before", "after")
-    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"))
+    result = mutants.judge(mutant, copy, Known(tmp_path / "known.json"), Reached())
     assert (result.files, result.seconds) == (files, 200.0)
 
 
