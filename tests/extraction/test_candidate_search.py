@@ -12,9 +12,11 @@ import cv2
 import numpy as np
 import pytest
 
+from tests.extraction.analyses import picture
 from tests.extraction.films import RATE, Shot, film, show, view
+from tests.extraction.test_local_change import with_person
 from tests.media import Clip, Clips, card, number_in, write
-from vip.extraction import candidate_search, settled
+from vip.extraction import candidate_search, closer_look, settled
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
@@ -341,6 +343,37 @@ def test_every_task_is_told_to_its_end(cross_fade: Clip) -> None:
         analyze_candidates(found, video.index.shown_pts[[0, FADED, 55, 70]].tolist())
     assert len(listener.steps) >= 3
     assert [(title, len(done)) for title, _, done in listener.steps] == [(title, total) for title, total, _ in listener.steps]
+
+
+@pytest.fixture(scope="module")
+def passer_by(tmp_path_factory: pytest.TempPathFactory) -> Clip:
+    """Ten seconds of an empty scene, five frames a second; somebody is there for 0.6 s."""
+    empty = picture(3)
+    person = with_person(empty)
+    options = {"preset": "ultrafast", "x264-params": "scenecut=0:bframes=0"}
+    return write(
+        tmp_path_factory.mktemp("films") / "a.mp4",
+        frames=50,
+        gop=10,
+        rate=5,
+        picture=lambda number: person if 19 <= number < 22 else empty,
+        options=options,
+    )
+
+
+@pytest.mark.parametrize(
+    ("counts_pictures", "most_packets", "joined"), [(True, 250, [17, 23]), (True, 4, [23]), (True, 1, []), (False, 250, [])]
+)
+def test_where_pictures_are_counted_one_looks_closer_at_who_passes_by_unless_that_is_dear(
+    passer_by: Clip, monkeypatch: pytest.MonkeyPatch, counts_pictures: bool, most_packets: int, joined: list[int]
+) -> None:
+    """Every two seconds one looks; 0.6 s before and behind the passer-by the eighth and the fourth packet of a GOP show what is there."""
+    monkeypatch.setattr(closer_look, "FARTHEST_PACKETS", most_packets)
+    with Video(passer_by.path) as video:
+        shown = video.index.shown_pts.tolist()
+        found = replace(search(video, 12, exact=True), counts_pictures=counts_pictures)
+        analyses = analyze_candidates(found, shown[::10])
+    assert [shown.index(analysis.pts) for analysis in analyses] == sorted([0, 10, 20, 30, 40, *joined])
 
 
 # ---------------------------------------------------------------- how much is decoded

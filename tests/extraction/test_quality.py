@@ -155,6 +155,15 @@ def test_small_letters_in_the_middle_are_a_title_and_in_a_corner_the_mark_of_a_c
     assert max(title.bright if rule == "black" else title.dim, 0.0) < LETTERS, "too few for the whole picture"
 
 
+@pytest.mark.parametrize(("background", "letters"), [(0, 255), (12, 230), (255, 0), (240, 20)])
+@pytest.mark.parametrize("top", [30, 350])
+def test_a_line_of_words_above_or_below_the_middle_is_more_than_the_mark_of_a_channel(background: int, letters: int, top: int) -> None:
+    line = cv2.putText(grey(background), "And they lived happily", (60, top), 0, 1.0, (letters,) * 3, 2)
+    measured = measure(np.asarray(line, np.uint8))
+    assert measured.bright_in_middle == 0.0 or measured.dim_in_middle == 0.0
+    assert shows_nothing(measured) in {None, "flat"}
+
+
 @pytest.mark.parametrize(
     ("column", "row", "inside"),
     [(127, 180, 0), (128, 180, 1), (511, 180, 1), (512, 180, 0), (320, 71, 0), (320, 72, 1), (320, 287, 1), (320, 288, 0)],

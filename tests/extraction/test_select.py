@@ -201,6 +201,13 @@ def test_decisions_add_up_and_each_has_a_sentence() -> None:
     assert all(decision.score is not None and decision.neighbours for decision in pruned)
 
 
+def test_where_nothing_had_to_be_pruned_each_keyframe_is_called_unlike_all_others() -> None:
+    images = [picture(0), picture(0), picture(1), picture(2)]
+    kept = [decision.reason for decision in decide(images, keyframes=3) if decision.kept]
+    assert kept == ["kept: unlike all others"] * 3, "a copy went, but not for the number"
+    assert not {decision.reason for decision in decide(images, keyframes=2)} & {"kept: unlike all others"}
+
+
 def test_frames_that_differ_by_noise_alone_are_copies() -> None:
     noise = np.random.default_rng(0).normal(0, 3, (360, 640, 3))
     noisy = np.clip(picture(1) + noise, 0, 255).astype(np.uint8)

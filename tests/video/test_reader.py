@@ -152,6 +152,20 @@ def test_a_decoder_that_could_not_be_opened_is_asked_once(video: Video, first: i
     assert len(asked) == 1
 
 
+def test_a_frame_to_which_the_decoder_gives_no_time_is_left_out_and_no_other(video: Video, monkeypatch: pytest.MonkeyPatch) -> None:
+    stamps = video.index.shown_pts.tolist()
+    plain = Video._decode
+
+    def decode(self: Video, packet: Any) -> Any:
+        frames = plain(self, packet)
+        for frame in frames:
+            frame.pts = None if frame.pts in {stamps[12], stamps[15]} else frame.pts
+        return frames
+
+    monkeypatch.setattr(Video, "_decode", decode)
+    assert [number_in(frame.image) for frame in video.frames(stamps[13:20])] == [13, 14, 16, 17, 18, 19]
+
+
 def test_a_reader_closes_each_file_that_it_opened_and_no_other(video: Video) -> None:
     first = video._file
     video._rewind()
