@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -55,7 +56,7 @@ def test_that_nothing_was_found_is_told_from_that_nobody_looked() -> None:
 
 
 def test_how_a_keyframe_came_about_stands_in_each_row() -> None:
-    made = {"settings": {"count": 12}, "backends": {"embedder": "classic"}, "versions": {"vip": "1.0"}, "device": "cpu"}
+    made: dict[str, Any] = {"settings": {"count": 12}, "backends": {"embedder": "classic"}, "versions": {"vip": "1.0"}, "device": "cpu"}
     made["created_utc"] = "2026-01-01T00:00:00+00:00"
     first, second = rows_of(sample("one", count=2, title="T", **made))
     for row, number in ((first, 1), (second, 2)):

@@ -1,7 +1,8 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from itertools import permutations
 from pathlib import Path
 from typing import Any
 
@@ -47,11 +48,23 @@ def test_sites_logins_formats_and_connections_are_up_to_the_user() -> None:
     assert given.keys() == set(PASSED_ON.values())
 
 
-@pytest.fixture(scope="module")
-def chooser() -> Iterator[Any]:
-    """yt-dlp as vip sets it up."""
-    with yt_dlp.YoutubeDL(parameters(BatchSettings())) as one:
-        yield one
+@pytest.fixture(scope="module", params=[False, True])
+def chosen(request: pytest.FixtureRequest) -> Iterator[Callable[..., str]]:
+    """The number of the format that yt-dlp takes, set up as vip does, with sound or without. No network is asked."""
+    usual = {"height": 720, "width": 1280, "fps": 30, "vcodec": "avc1.64001f", "acodec": "none", "ext": "mp4", "protocol": "https"}
+    about = {"id": "a", "title": "A film", "extractor": "x", "extractor_key": "X", "webpage_url": "https://h.invalid/"}
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("shutil.which", lambda name: None)
+        settings = parameters(BatchSettings(audio=request.param))
+
+    def choose(offered: dict[str, dict[str, Any]]) -> str:
+        formats = [
+            {**usual, "dynamic_range": "SDR", "format_id": name, "url": f"https://h.invalid/{name}", **one} for name, one in offered.items()
+        ]
+        return str(one_yt_dlp.process_ie_result({**about, "formats": formats}, download=False)["format_id"])
+
+    with yt_dlp.YoutubeDL(settings) as one_yt_dlp:
+        yield choose
 
 
 @pytest.mark.parametrize(
@@ -63,21 +76,23 @@ def chooser() -> Iterator[Any]:
         ({}, {"fps": 60}),
         ({}, {"dynamic_range": "HDR10"}),
         ({}, {"vcodec": "vp9"}),
-        ({}, {"acodec": "mp4a.40.2"}),
         ({}, {"ext": "webm"}),
         ({}, {"protocol": "m3u8_native"}),
         ({"fps": 60}, {"height": 1080, "width": 1920}),
         ({"ext": "webm"}, {"vcodec": "vp9", "ext": "mp4"}),
+        ({"protocol": "m3u8_native"}, {"ext": "webm"}),
     ],
 )
-def test_of_two_formats_the_one_that_is_quicker_to_read_is_taken(chooser: Any, better: dict[str, Any], worse: dict[str, Any]) -> None:
-    """By yt-dlp's own choice, without a network."""
-    usual = {"height": 720, "width": 1280, "fps": 30, "vcodec": "avc1.64001f", "acodec": "none", "ext": "mp4", "protocol": "https"}
-    offered = [{**usual, "dynamic_range": "SDR", **one, "url": f"https://h.invalid/{one}"} for one in (better, worse)]
-    about = {"id": "a", "title": "A film", "extractor": "x", "extractor_key": "X", "webpage_url": "https://h.invalid/"}
-    for order in ([0, 1], [1, 0]):
-        formats = [{**offered[place], "format_id": str(place)} for place in order]
-        assert chooser.process_ie_result({**about, "formats": formats}, download=False)["format_id"] == "0"
+def test_of_two_formats_the_one_that_is_quicker_to_read_is_taken(
+    chosen: Callable[..., str], better: dict[str, Any], worse: dict[str, Any]
+) -> None:
+    assert chosen({"better": better, "worse": worse}) == "better"
+    assert chosen({"worse": worse, "better": better}) == "better"
+
+
+def test_sound_is_taken_where_it_is_asked_for_and_only_there(chosen: Callable[..., str], request: pytest.FixtureRequest) -> None:
+    found = {chosen(dict(order)) for order in permutations([("silent", {}), ("sounding", {"acodec": "mp4a.40.2"})])}
+    assert found == {"sounding" if request.node.callspec.params["chosen"] else "silent"}
 
 
 REFUSED = """--exec=reboot -oevil --output=/tmp/x --paths=/tmp --config-locations=/tmp/x --batch-file=/tmp/x --yes-playlist --ignore-errors
