@@ -107,6 +107,19 @@ def test_a_shot_of_less_than_a_third_of_a_second_does_not_count(step_s: float, c
     assert ((12, 13) in found) == counts, found
 
 
+def test_a_picture_that_only_passing_frames_show_is_shown_whole_by_all_of_them_and_fullest_by_none() -> None:
+    """Two flashes that an embedder takes for one; neither is there long enough to be seen."""
+    flashes = [*swaying(picture(5))[:2], *swaying(picture(8))[:2]]
+    frames = analyses([*swaying(picture(3)) * 2, *flashes, *swaying(picture(3)) * 2], step_s=0.15)
+
+    def cosine(a: int, b: int) -> float:
+        return 0.95 if (8 <= a < 12) == (8 <= b < 12) else 0.5
+
+    found = distinct_pictures(frames, cosine, BOUND)[0]
+    assert [one.rows for one in found if 8 in one.rows] == [(8, 9, 10, 11)]
+    assert [(one.whole, one.fullest) for one in found] == [(one.rows, None) for one in found]
+
+
 def test_a_picture_is_shown_as_long_as_blurred_frames_of_it_are() -> None:
     frames = [*swaying(picture(3)), *swaying(picture(5))[:2], *swaying(picture(3))]
     assert rows_of_alike(frames) == [tuple(range(10))]

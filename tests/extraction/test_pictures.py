@@ -11,7 +11,7 @@ import pytest
 
 from tests.extraction.analyses import large_picture, picture, scaled
 from vip.errors import InputError
-from vip.extraction.pictures import keyframes_of, pictures_in
+from vip.extraction.pictures import keyframes_of, pictures_in, working_picture
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.protocols import DetectorCapabilities, PictureOrigin
 from vip.records import Detection, Failure, Image, Keyframe
@@ -90,6 +90,14 @@ def test_the_sharpness_of_a_picture_hardly_depends_on_its_size(tmp_path: Path) -
     save(tmp_path / "c.png", scaled(large_picture(1), 640, 360))
     (rows, _, _) = read(tmp_path)
     assert [row.quality.sharpness for row in rows] == pytest.approx([rows[0].quality.sharpness] * 3, rel=0.05)
+
+
+@pytest.mark.parametrize(("width", "height", "share"), [(320, 180, 0.2), (160, 90, 0.05), (40, 22, 0.03)])
+def test_a_small_picture_is_not_as_sharp_as_a_large_one_for_being_enlarged(width: int, height: int, share: float) -> None:
+    """Its pixels do not become squares."""
+    large, small = (measure(working_picture(image)) for image in (picture(1), scaled(picture(1), width, height)))
+    assert 0 < small.quality.sharpness < share * large.quality.sharpness
+    assert small.quality.brightness == pytest.approx(large.quality.brightness, abs=0.01)
 
 
 def test_a_picture_that_cannot_be_read_is_a_failure_and_the_others_go_on(tmp_path: Path) -> None:

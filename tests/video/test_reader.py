@@ -166,6 +166,27 @@ def test_a_frame_to_which_the_decoder_gives_no_time_is_left_out_and_no_other(vid
     assert [number_in(frame.image) for frame in video.frames(stamps[13:20])] == [13, 14, 16, 17, 18, 19]
 
 
+@pytest.mark.parametrize(
+    ("there", "wanted", "given", "decoded"),
+    [(5, {0, 80}, [0, 80], 3), (5, {160}, [160], 5), (3, {40, 160}, [40], 3), (3, {120}, [], 3), (9, {160}, [160], 5), (0, {0}, [], 0)],
+)
+def test_without_times_frames_are_counted_up_to_the_last_that_is_wanted_or_that_is_there(
+    there: int, wanted: set[int], given: list[int], decoded: int
+) -> None:
+    """A damaged file may give fewer frames, or more, than when its index was made."""
+    made: list[SimpleNamespace] = []
+
+    def decode_all() -> Iterator[SimpleNamespace]:
+        for _ in range(there):
+            made.append(SimpleNamespace(pts=None))
+            yield made[-1]
+
+    begun: list[None] = []
+    video: Any = SimpleNamespace(index=SimpleNamespace(pts=np.arange(5) * 40), _decode_all=decode_all, _rewind=lambda: begun.append(None))
+    assert [frame.pts for frame in Video._decode_by_count(video, wanted)] == given
+    assert (len(made), len(begun)) == (decoded, 1)
+
+
 def test_a_reader_closes_each_file_that_it_opened_and_no_other(video: Video) -> None:
     first = video._file
     video._rewind()
