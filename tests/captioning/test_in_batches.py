@@ -620,6 +620,53 @@ def test_an_answer_without_its_tokens_costs_what_was_estimated(tokens: tuple[int
     assert usage.unsure_usd == 0
 
 
+@pytest.mark.parametrize(
+    ("answer", "tokens"),
+    [
+        (Reply("word " * 100, "m", 1000, 100), (1000, 100)),
+        (Reply("word " * 100, "m", 1000, None), (1000, 0)),
+        (Reply("word " * 100, "m", None, None), None),
+        (ReplyError("No.", kind="refusal", tokens_in=1000, tokens_out=100), (1000, 100)),
+        (ReplyError("No.", kind="refusal"), None),
+    ],
+)
+def test_an_answer_that_an_earlier_run_asked_for_costs_what_the_server_states_and_no_guess(
+    answer: Reply | ReplyError, tokens: tuple[int, int] | None, tmp_path: Path, clock: Clock
+) -> None:
+    server = Memory()
+    server.answer = lambda key: answer
+    with rolling(made := batched(server), tmp_path) as earlier:
+        put(made, 0)
+        earlier.hand_in()
+        asyncio.run(earlier.look())
+    server.ended = True
+    with rolling(made := batched(server), tmp_path) as batches:
+        assert batches.waits_for([question(0)])
+        assert asyncio.run(batches.look())
+        assert not batches.waits_for([question(0)])
+    usage = made.describing_client.budget.usage
+    assert (usage.requests, usage.tokens_in, usage.tokens_out) == ((1, *tokens) if tokens else (0, 0, 0))
+    assert usage.usd == (PRICE.usd(*tokens, batch=True) if tokens else 0)
+    assert usage.unsure_usd == 0
+
+
+def test_an_answer_to_what_is_no_question_is_not_kept(tmp_path: Path, clock: Clock) -> None:
+    """Whoever writes into the folder of the batches chooses their keys."""
+    server, kept = Memory(), list[bytes]()
+    made = batched(server)
+    made.describing_client.answers = SimpleNamespace(keep=lambda key, *_: asyncio.sleep(0, kept.append(key)))  # type: ignore[assignment]
+
+    async def go(batches: RollingBatches) -> None:
+        put(made, 0)
+        for key in ("no question", "00", "٣" * 64, f"{question(1).hex()}00"):
+            await batches.several[0].answered(key, Reply("An answer.", "m"))
+        await end(batches, server)
+
+    with rolling(made, tmp_path) as batches:
+        asyncio.run(go(batches))
+    assert kept == [question(0)]
+
+
 def test_the_topic_is_no_question_for_a_batch(tmp_path: Path) -> None:
     made = batched(Memory())
     with rolling(made, tmp_path) as batches:

@@ -195,6 +195,21 @@ def test_batches_may_be_booked_up_to_the_ceiling_and_what_is_known_of_them_makes
     assert [budget.book(price, 0, 1) for _ in range(2)] == [0.5, None]
 
 
+def test_what_is_freed_twice_leaves_no_more_room_than_there_was(clock: Clockwork) -> None:
+    budget = Budget(max_usd=1.0, given=True)
+    price = Price("m", 1e6, 1e6, batch=1.0, thinking=0, as_of=None, picture=None)
+    assert budget.book(price, 1, 0) == 1.0
+    budget.release_batches()
+    budget.unbook(1.0)
+    held = clock.run(budget.hold(price, 1, 0))
+    for _ in range(2):
+        budget.free(held)
+    assert budget.committed_usd == 0
+    assert budget.book(price, 2, 0) is None
+    with pytest.raises(BudgetError):
+        clock.run(budget.hold(price, 2, 0))
+
+
 def test_what_was_used_between_two_moments_is_a_difference() -> None:
     later = Usage(requests=5, cached=4, tokens_in=30, tokens_out=20, usd=1.5, unpriced=2, unsure_usd=0.75)
     before = Usage(requests=2, cached=3, tokens_in=10, tokens_out=15, usd=0.5, unpriced=2, unsure_usd=0.5)

@@ -246,6 +246,9 @@ def test_what_an_engine_finds_out_about_its_server_is_known_to_the_next_run(room
     later, engine = room_of(GOOD, traits={"form": "json_schema", "length": "max_tokens"})
     later.recall()
     assert engine.traits == {"form": "text", "length": "max_tokens"}
+    other, engine = room_of(GOOD, traits={"length": "max_tokens"})
+    other.recall()
+    assert engine.traits == {"length": "max_tokens"}, "what it does not ask about is left out"
     elsewhere, engine = room_of(GOOD, traits={"form": "json_schema"}, address="http://elsewhere/v1")
     elsewhere.recall()
     assert engine.traits == {"form": "json_schema"}
