@@ -555,6 +555,7 @@ def test_a_video_of_a_shard_is_described_again_and_stays_as_often_done_as_it_was
 
     def step() -> None:
         busy.append(driver._undescribed_bytes)
+        assert len(busy) < MOST_LOOKS, "the loop does not end"
         if len(busy) == 3:
             captions.found.append(Described("z", (("z:0001", "refusal", "no"),), 400, None))
 

@@ -155,6 +155,18 @@ def test_a_download_is_fetched_and_then_extracted_and_then_its_room_is_free(pool
     assert held(tmp_path) == 0
 
 
+def test_an_extractor_has_nothing_to_do_with_downloads_that_wait(pools: Any, children: Children) -> None:
+    pool = pools(fetchers=1)
+    for number in (1, 2):
+        pool.submit(job(number, "address"))
+    extractor, fetcher = here(pool, children, "extract"), here(pool, children, "fetch")
+    pool.events(0.0)
+    assert (extractor.sent[1:], fetcher.sent[1:]) == ([], [FetchTask(job(1, "address"))])
+    pool.submit(job(3, "file"))
+    pool.events(0.0)
+    assert (extractor.sent[1:], len(fetcher.sent)) == ([ExtractTask(job(3, "file"), None, 8)], 2)
+
+
 def test_what_failed_is_told_with_the_servers_word_and_holds_nothing(pools: Any, children: Children, tmp_path: Path) -> None:
     pool = pools(fetchers=1)
     pool.submit(job(1, "address"))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import closing, contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -123,6 +123,8 @@ def test_parts_that_are_torn_wait_again_and_the_shard_is_written_without_them(st
     assert [entry.item.key for entry in writer.lost] == ["video0"]
     assert [entry.item.key for entry in state.waiting("example.org", 0, 1)] == ["video0"]
     assert children[0].sent[-1] == WriteShard(0, (part(state, 1),))
+    with closing(StateDatabase(state.home)) as other:
+        assert [entry.item.key for entry in other.items_in_shard(0)] == ["video1"], "on the disk too, before the shard is in its place"
     children.say(ShardWritten(0, 45, 3, 0))
     writer.step()
     assert state.unwritten_shards() == []
