@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import zipfile
 from collections.abc import Sequence
 from dataclasses import replace
@@ -233,6 +234,7 @@ def test_the_manifest_says_how_the_run_came_about(tmp_path: Path) -> None:
     assert manifest.backends == {"detector": "cups", "pruner": "drops"}
     assert manifest.settings["min_sharpness"] == 5.0
     assert 5 <= manifest.seconds["select"] < 60
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\+00:00", manifest.created_utc)
     assert Run(tmp_path).manifest == manifest
     assert store.is_own(manifest)
 

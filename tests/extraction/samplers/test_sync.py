@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.indices import RATE, at, index_of, steady
 from tests.media import Clips, remux
+from vip import registry
 from vip.errors import BackendError
 from vip.extraction.samplers.sync import (
     FEWEST_AT_LEAST,
@@ -327,6 +328,12 @@ def test_a_shot_that_no_sync_frame_shows_joins_where_gaps_are_filled(start_s: fl
 def test_sync_refuses_a_detail() -> None:
     with pytest.raises(BackendError, match="takes no detail"):
         SyncSampler("fast")
+
+
+@pytest.mark.parametrize(("name", "is_exact"), [("sync", False), ("uniform", True), ("every", True), ("katna", True)])
+def test_only_sync_leaves_it_to_the_decoder_which_of_the_frames_just_behind_is_cheapest(name: str, is_exact: bool) -> None:
+    """Who asks for evenly spaced frames, or for those beside a change, means them."""
+    assert registry.sampler(name).capabilities.exact is is_exact
 
 
 def test_sixteen_sync_frames_a_keyframe_are_not_too_many() -> None:
