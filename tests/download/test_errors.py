@@ -231,6 +231,16 @@ def test_errors_that_lead_to_each_other_in_a_circle_are_told_once() -> None:
     assert list(causes(one)) == [one, other]
 
 
+def test_all_that_led_to_an_error_is_told_wherever_yt_dlp_and_python_keep_it() -> None:
+    by_info, by_attribute, by_cause, by_context, by_list, deeper = (RuntimeError(str(number)) for number in range(6))
+    by_info.__cause__ = deeper
+    error: Any = RuntimeError("all")
+    error.exc_info, error.cause, error.unexpected_errors = (RuntimeError, by_info, None), by_attribute, [by_list]
+    error.__context__, error.__cause__ = by_context, by_cause
+    assert list(causes(error)) == [error, by_info, by_attribute, by_cause, by_context, by_list, deeper]
+    assert list(causes(None)) == []
+
+
 @pytest.mark.parametrize("apostrophe", ["'", "’"])
 @pytest.mark.parametrize(
     ("sentence", "kind"),
