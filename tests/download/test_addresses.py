@@ -31,6 +31,7 @@ VIDEO = "dQw4w9WgXcQ"
             "127.0.0.1.",
         ),
         *("localhost", "LOCALHOST", "a.localhost", "localhost.", "printer.local", "nas.lan", "metadata.google.internal", "intranet"),
+        *("nas.localdomain", "nas.home.arpa", "wiki.intranet", "wiki.corp", "nas.home", "NAS.Home."),
     ],
 )
 def test_a_host_of_the_private_network_is_known_in_every_spelling(host: str) -> None:
@@ -50,6 +51,9 @@ def test_a_host_of_the_private_network_is_known_in_every_spelling(host: str) -> 
         "2001:0:808:808::f7f7:f7f7",
         "localhost.example.com",
         "10.example.com",
+        "corp.com",
+        "home.example",
+        "mylan.example",
     ],
 )
 def test_a_public_host_is_public(host: str) -> None:
@@ -73,6 +77,7 @@ def test_what_a_name_stands_for_can_be_asked_as_well() -> None:
         f"https://music.youtube.com/watch?v={VIDEO}",
         f"https://www.youtube.com/live/{VIDEO}/",
         f"https://www.youtube.com/v/{VIDEO}",
+        f"https://www.youtube.com/e/{VIDEO}",
         f"https://www.youtube.com./watch?v={VIDEO}",
         f"https://youtu.be./{VIDEO}",
     ],
