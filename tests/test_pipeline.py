@@ -25,6 +25,7 @@ from vip.config import CaptionSettings, ExtractSettings
 from vip.errors import BackendError, EngineError, InputError, ReplyError, SomeFailedError, UsageError, VipError
 from vip.extraction.existing_run import is_same_file
 from vip.extraction.write_keyframes import write_keyframes
+from vip.llm.budget import Budget
 from vip.protocols import SilentObserver
 
 
@@ -488,6 +489,13 @@ def test_the_whole_job_ends_with_a_page(video: Path, tmp_path: Path) -> None:
 
 
 # ---------------------------------------------------------------- folders of pictures
+
+
+def test_the_whole_job_tells_its_steps_and_counts_in_the_ledger_that_it_is_given(video: Path, folder: Path) -> None:
+    listener, budget = Listener(), Budget()
+    vip.run(video, out=folder, keyframes=4, engine="offline", observer=listener, budget=budget)
+    assert {title: (total, len(done)) for title, (total, done) in listener.steps.items()} == {"Describing": (4, 4)}
+    assert budget.usage.requests == 4
 
 
 def test_any_folder_of_pictures_can_be_described(tmp_path: Path) -> None:

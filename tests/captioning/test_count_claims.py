@@ -71,6 +71,7 @@ def test_in_a_crowd_and_by_a_detector_that_misses_most_fewer_say_nothing() -> No
     assert verdict("person", 40, boxes("person", *[0.9] * 25)) == "unchecked"
     assert verdict("person", 20, boxes("person", *[0.9] * 25)) == "unsupported"
     assert verdict("face", 3, boxes("face", 0.9), detector="opencv") == "unchecked"
+    assert verdict("face", 1, boxes("face", 0.9), detector="opencv") == "supported", "what it finds is there all the same"
     assert verdict("face", 0, boxes("cat", 0.9), detector="opencv", elsewhere="face") == "unchecked"
 
 

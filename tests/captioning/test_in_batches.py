@@ -23,7 +23,7 @@ from vip import pipeline, store
 from vip.captioning import caption_job, in_batches
 from vip.captioning.described_folder import DescribedFolder
 from vip.captioning.describer import Describer
-from vip.captioning.in_batches import RollingBatches
+from vip.captioning.in_batches import BatchRounds, RollingBatches
 from vip.captioning.verify import Verifier
 from vip.config import CaptionSettings
 from vip.errors import BackendError, BudgetError, BusyError, EngineError, OutageError, ReplyError, SomeFailedError, UsageError, VipError
@@ -695,6 +695,23 @@ def test_each_engine_has_batches_of_its_own(tmp_path: Path, clock: Clock) -> Non
     assert [server.rows for server in servers] == [[1], [1]]
     assert [job.rows for job in in_batches.jobs_in(tmp_path)] == [1, 1]
     assert told == ["2 batches with 2 requests at the server, which may take a day."]
+
+
+def test_what_is_at_the_server_is_told_while_it_is_waited_for(tmp_path: Path) -> None:
+    server, told = Memory(), list[str]()
+    states = iter([BatchState("validating"), *[BatchState("in_progress", 3, done, failed) for done, failed in ((0, 0), (1, 1), (1, 1))]])
+    made = batched(server)
+
+    async def state(job: str) -> BatchState:
+        return next(states, BatchState("completed", 3, 2, 1))
+
+    server.state = state  # type: ignore[method-assign]
+    with BatchRounds(made, tmp_path, told.append) as batches, Clockwork() as clockwork:
+        put(made, 0, 1, 2)
+        clockwork.run(batches.collect())
+        assert batches.several[0].batches.open_jobs == []
+    safe = "It is safe to stop: the same command goes on later."
+    assert told == [f"1 batch at the server, {done} of 3 requests done. {safe}" for done in (0, 2)]
 
 
 def test_the_same_is_told_once(tmp_path: Path, clock: Clock) -> None:

@@ -660,6 +660,18 @@ def test_what_was_added_before_something_failed_is_not_handed_in(clock: Clockwor
     assert [(job.part, job.rows) for job in status(tmp_path)] == [(1, 1)]
 
 
+def test_what_a_process_left_that_died_before_it_handed_it_in_is_deleted_by_the_next(clock: Clockwork, tmp_path: Path) -> None:
+    with BatchJobs(tmp_path, Made(clock)) as batches:
+        batches.add("a", request(1))
+    (tmp_path / "batches" / "part-0007.keys").write_text("b\n")  # its rows were never whole
+    (tmp_path / "batches" / "of the user").write_text("")
+    with BatchJobs(tmp_path, Made(clock)) as batches:
+        assert rows_left(tmp_path) == ["of the user"]
+        assert len(batches) == 0, "who needs their answers asks anew"
+        batches.add("a", request(1))
+    assert [(job.part, job.rows) for job in status(tmp_path)] == [(1, 1)]
+
+
 def test_a_look_tells_how_far_jobs_are_and_notes_nothing(clock: Clockwork, tmp_path: Path) -> None:
     api = Made(clock, seconds=3)
 
