@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Coroutine, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from multiprocessing import Pipe
 from pathlib import Path
 from types import SimpleNamespace
@@ -14,8 +14,10 @@ import pytest
 
 from tests.corpus.making import sample
 from tests.llm.clockwork import Clockwork
+from vip.config import CaptionSettings
 from vip.corpus.workers import caption_server
 from vip.corpus.workers.caption_client import (
+    CaptionServerConfig,
     CaptionTask,
     CostSoFar,
     Described,
@@ -25,8 +27,9 @@ from vip.corpus.workers.caption_client import (
     ServerPaused,
     SubmitBatches,
 )
-from vip.corpus.workers.caption_server import CaptionServer, _cost, _receive, _report_cost, _send_pause
+from vip.corpus.workers.caption_server import DESCRIBING, CaptionServer, _cost, _receive, _report_cost, _send_pause, main
 from vip.dataset.parts import pack, read_part
+from vip.errors import BudgetError
 from vip.llm.budget import Budget, Usage
 from vip.llm.outage import OutagePause
 from vip.records import Failure
@@ -315,3 +318,56 @@ def test_what_an_earlier_process_unpacked_is_unpacked_anew(tmp_path: Path) -> No
     (tmp_path / "folder" / "left").touch()
     assert caption_server._unpack(part(tmp_path, "a").part, tmp_path / "folder") == 3
     assert not (tmp_path / "folder" / "left").exists()
+
+
+class ScriptedPipe:
+    """Says what the process is to do, and keeps what it answers."""
+
+    def __init__(self, config: CaptionServerConfig) -> None:
+        self.config, self.sent = config, list[object]()
+
+    def recv(self) -> CaptionServerConfig:
+        return self.config
+
+    def send(self, message: object) -> None:
+        self.sent.append(message)
+
+
+def run_main(home: Path, monkeypatch: pytest.MonkeyPatch, error: BaseException | None = None) -> tuple[ScriptedPipe, list[Budget]]:
+    """The process with a server that ends with this error; what it sends, and the budget that it had."""
+    pipe, budgets = ScriptedPipe(CaptionServerConfig(CaptionSettings(), home, CostSoFar(1.25, 300), 1.0)), list[Budget]()
+
+    async def serve(_: object, __: object, budget: Budget) -> None:
+        budgets.append(budget)
+        if error is not None:
+            raise error
+
+    monkeypatch.setattr(caption_server, "child_pipe", lambda fd: nullcontext(pipe))
+    monkeypatch.setattr(caption_server, "_serve", serve)
+    main("0")
+    return pipe, budgets
+
+
+def test_a_process_that_takes_the_place_of_another_begins_with_its_cost_and_without_what_it_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / DESCRIBING / "v0").mkdir(parents=True)
+    pipe, (budget,) = run_main(tmp_path, monkeypatch)
+    assert _cost(budget) == CostSoFar(1.25, 300)
+    assert (list(tmp_path.iterdir()), pipe.sent) == ([], [])
+
+
+def test_an_error_of_the_engine_goes_to_the_driver_and_the_process_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    spent = BudgetError("It is spent.")
+    assert run_main(tmp_path, monkeypatch, spent)[0].sent == [spent]
+    assert run_main(tmp_path, monkeypatch, ExceptionGroup("some", [spent, ValueError("x")]))[0].sent == [spent]
+
+
+@pytest.mark.parametrize("gone", [EOFError(), BrokenPipeError()])
+def test_a_process_without_a_driver_ends_without_a_word(gone: Exception, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert run_main(tmp_path, monkeypatch, ExceptionGroup("some", [gone]))[0].sent == []
+
+
+def test_an_error_of_the_program_is_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ExceptionGroup, match="some"):
+        run_main(tmp_path, monkeypatch, ExceptionGroup("some", [TypeError("a bug")]))
