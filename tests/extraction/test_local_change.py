@@ -200,6 +200,15 @@ def test_what_moves_a_little_is_the_same_picture() -> None:
     assert not is_another(with_person(view), np.where(with_person(view) != view, moved(with_person(view), 12, 0), view).astype(np.uint8))
 
 
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_a_camera_that_pans_by_a_sixteenth_of_the_picture_sees_no_other_one_whatever_joins_at_the_edge(seed: int) -> None:
+    wide = np.concatenate([picture(seed), picture(seed + 20)], axis=1)
+    before, now = (wide[:, left : left + 640] for left in (100, 140))
+    assert not is_another(before, now)
+    assert not is_another(now, before)
+    assert change(before, now).share < 0.05
+
+
 def test_a_change_has_to_be_twice_what_changes_anyway() -> None:
     found = change(picture(3), with_insert(picture(3)))
     assert found.strength(Restlessness(found.solid / 2, 0.5)) == pytest.approx(1)
