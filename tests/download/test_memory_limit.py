@@ -106,5 +106,13 @@ def test_two_downloads_at_once_leave_the_limit_as_it_was() -> None:
     assert resource.getrlimit(resource.RLIMIT_DATA) == before
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no such limits")
+def test_on_other_systems_no_limit_is_touched(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    monkeypatch.setattr("resource.setrlimit", lambda *limit: pytest.fail(f"it sets {limit}"))
+    with limit_memory(), limit_memory():
+        pass
+
+
 def test_memory_that_ran_out_is_no_bug_that_is_tried_again() -> None:
     assert item_error(MemoryError()).kind == "unreadable"
