@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.corpus.lists import bad, crc32c, example, feature, field, items, read, record, sequence_example, varint, vocabulary
-from vip.corpus.inputs.tfrecord import DamagedRecord, LabelledVideo, read_records
+from vip.corpus.inputs.tfrecord import DamagedRecord, LabelledVideo, read_records, starts_like_tfrecord
 
 VIDEOS = [(b"nXSc", (3, 7)), (b"XE00", (252,)), (b"UL0a", ()), (b"aaaa", (3861, 0))]
 FILE = b"".join(record(example(video, labels)) for video, labels in VIDEOS)
@@ -115,6 +115,14 @@ def test_a_list_of_tfrecords_gives_items_with_names_and_verticals(tmp_path: Path
 
 
 @pytest.mark.extra("google_crc32c")
+@pytest.mark.parametrize(
+    ("head", "is_one"),
+    [(FILE, True), (record(b""), True), (b"", False), (FILE[:11], False), (b"x" * 12, False), (bytes(12), False), (b"PAR1" * 3, False)],
+)
+def test_a_file_is_known_by_the_checksum_of_its_first_length_also_if_that_is_zero(head: bytes, is_one: bool) -> None:
+    assert starts_like_tfrecord(head[:12]) == is_one
+
+
 def test_a_packed_file_without_a_suffix_is_known_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "train-00000-of-03844"
     path.write_bytes(gzip.compress(FILE))
