@@ -46,7 +46,7 @@ asyncio.run(go(int(sys.argv[2]), int(sys.argv[3])))
 
 @pytest.fixture
 def path(tmp_path: Path) -> Path:
-    return tmp_path / "deep" / "answers.sqlite"
+    return tmp_path / "to be" / "made" / "answers.sqlite"
 
 
 def question(number: int) -> bytes:
@@ -204,7 +204,7 @@ def test_once_it_is_closed_it_is_one_file(path: Path) -> None:
 
 @pytest.mark.parametrize("content", [b"no database, but as long as one " * 100, b"SQLite format 3\x00" + b"\xff" * 5000])
 def test_a_file_that_is_something_else_is_named_in_one_sentence(content: bytes, path: Path) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     path.write_bytes(content)
     with pytest.raises(StoreError, match=r"answers\.sqlite .*--cache") as caught:
         AnswerCache(path)
@@ -213,7 +213,7 @@ def test_a_file_that_is_something_else_is_named_in_one_sentence(content: bytes, 
 
 
 def test_a_database_of_somebody_else_is_not_written_into(path: Path) -> None:
-    path.parent.mkdir()
+    path.parent.mkdir(parents=True)
     with sqlite3.connect(path) as other:
         other.execute("create table answers (a, b)")
     other.close()
@@ -302,6 +302,12 @@ def test_who_is_cancelled_while_it_is_written_does_no_harm(answers: AnswerCache)
     keep(answers, 2)
     assert answers.get(question(1)) == Reply("t", "m"), "it was paid for"
     assert answers.get(question(2)) is not None
+
+
+def test_a_cache_that_nobody_closes_does_not_keep_its_process_from_its_end(answers: AnswerCache) -> None:
+    """Python waits at its end for every thread that is no daemon."""
+    assert answers._thread.is_alive()
+    assert answers._thread.daemon
 
 
 def test_by_default_it_lies_in_the_cache_of_the_user(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
