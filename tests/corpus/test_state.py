@@ -45,6 +45,14 @@ def ready(state: StateDatabase, key: str, size: int = 100) -> None:
     state.record_extracted(entry.id, rows=3, size_bytes=size, length_s=10.0, youtube_id=None, ready=True)
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a right there")
+def test_a_state_behind_a_link_of_its_output_is_not_used(tmp_path: Path) -> None:
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / "state").symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(StoreError, match=f"{NAME} cannot be used: it is a link, or lies behind one"):
+        StateDatabase(tmp_path / "state")
+
+
 def test_what_is_committed_survives_a_power_cut(state: StateDatabase) -> None:
     """No kill of a process shows that: SQLite is asked whether it waits for the disk at every commit."""
     assert state._db.execute("PRAGMA synchronous").fetchone() == (2,)  # full

@@ -25,6 +25,15 @@ def test_a_group_that_is_full_is_written_and_the_rest_at_the_end(monkeypatch: py
         assert [read.metadata.row_group(number).num_rows for number in range(read.num_row_groups)] == [2, 1]
 
 
+def test_a_row_that_is_larger_than_a_group_is_one_and_no_group_is_empty(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.dataset.parquet.GROUP_BYTES", 1)
+    shard = ParquetShard(file := io.BytesIO())
+    shard.add(sample("a", count=2))
+    shard.close()
+    with open_parquet(file) as read:
+        assert [read.metadata.row_group(number).num_rows for number in range(read.num_row_groups)] == [1, 1]
+
+
 def test_a_shard_without_a_sample_has_no_group() -> None:
     ParquetShard(file := io.BytesIO()).close()
     with open_parquet(file) as read:

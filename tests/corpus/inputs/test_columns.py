@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.corpus.lists import items, vocabulary
+from tests.corpus.lists import bad, items, vocabulary
 from vip.corpus.inputs.columns import TOPIC_LETTERS, column_name, items_of_columns
 from vip.dataset.items import ListItem
 
@@ -89,6 +89,13 @@ def test_a_vocabulary_names_labels_and_gives_verticals_where_the_row_has_none(
 ) -> None:
     (found,) = items(items_of_columns({"id": ID, **row}, "a.csv, line 2", folder=tmp_path, vocabulary=vocabulary(tmp_path)))
     assert (found.labels, found.verticals) == (labels, verticals)
+
+
+@pytest.mark.parametrize("given", [True, 1.5, ["dQw4w9WgXcQ"], {"id": "dQw4w9WgXcQ"}])
+def test_what_is_neither_text_nor_a_whole_number_names_no_video(tmp_path: Path, given: Any) -> None:
+    (found,) = bad(items_of_columns({"id": given, "topic": "dogs"}, "a.csv, line 2", folder=tmp_path))
+    assert (found.text, found.where) == ("id, topic", "a.csv, line 2")
+    assert found.message.startswith("The row names no video.")
 
 
 @pytest.mark.parametrize("given", [b"dQw4w9WgXcQ", "dQw4w9WgXcQ "])
