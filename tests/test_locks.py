@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import filelock
@@ -190,6 +191,26 @@ def test_a_file_of_strangers_says_nothing_but_a_number(tmp_path: Path) -> None:
         process.communicate()
 
 
+@pytest.mark.parametrize(
+    ("note", "told"),
+    [
+        ("12 14:05\n", "process 12 since 14:05"),
+        ("12 \n", "process 12"),
+        ("12 14:05:59\n", "process 12"),
+        ("12 1405\n", "process 12"),
+        ("12 \x1b[31m\n", "process 12"),
+        ("12 " + "9" * 1000, "process 12"),
+        ("x14 14:05\n", "another process"),
+        ("", "another process"),
+    ],
+)
+def test_of_the_note_of_a_holder_a_number_and_a_time_are_told(note: str, told: str, tmp_path: Path) -> None:
+    path = tmp_path / locks.NAME
+    assert locks._describe_holder(path) == "another process"
+    path.write_text(note)
+    assert locks._describe_holder(path) == told
+
+
 def test_many_that_come_and_go_are_never_two_at_once(tmp_path: Path) -> None:
     program = """
 import sys, time
@@ -238,3 +259,16 @@ def test_who_asks_for_a_lock_is_answered_at_once(theirs: str | None, shared: boo
         if process:
             process.kill()
             process.communicate()
+
+
+def test_who_waits_for_a_lock_has_it_once_it_is_free(tmp_path: Path) -> None:
+    path = tmp_path / "lock"
+    path.touch()
+    with path.open("rb+") as theirs, path.open("rb+") as mine:
+        assert locks.lock_file(theirs)
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(locks.lock_file, mine, wait=True)
+            with pytest.raises(TimeoutError):
+                waiting.result(0.05)
+            theirs.close()
+            assert waiting.result(10) is True
