@@ -115,6 +115,7 @@ def test_a_list_of_tfrecords_gives_items_with_names_and_verticals(tmp_path: Path
 
 
 @pytest.mark.extra("google_crc32c")
+@pytest.mark.extra("google_crc32c")
 @pytest.mark.parametrize(
     ("head", "is_one"),
     [(FILE, True), (record(b""), True), (b"", False), (FILE[:11], False), (b"x" * 12, False), (bytes(12), False), (b"PAR1" * 3, False)],
