@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import cv2
 import numpy as np
+import pytest
 
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
@@ -36,6 +37,15 @@ def test_the_fullest_state_stands_for_a_slide_that_is_built_up() -> None:
     assert list(found.number) == [0, 0, 0, 1]
     assert next(left[row] for row in found.stand_for) in (2, 3)
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("often", [1, 2])
+def test_the_fullest_state_stands_for_its_slide_also_where_each_state_before_it_was_shown_longer(often: int) -> None:
+    """Where it was shown twice, one of the two is dropped as a copy, and the other stands for the slide."""
+    images = [*[slide(*LINES[:1])] * 4, *[slide(*LINES[:2])] * 4, *[slide(*LINES)] * often, slide(*OTHERS), slide(*OTHERS)]
+    left, found = pictures(images)
+    assert len(found) == 2
+    assert 8 <= left[found.stand_for[0]] < 8 + often <= left[found.stand_for[1]]
 
 
 def test_a_picture_that_comes_back_keeps_its_number() -> None:
