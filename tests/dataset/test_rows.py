@@ -52,6 +52,9 @@ def test_pictures_that_come_from_no_video_are_a_clip_too(tmp_path: Path) -> None
     found = sample_of(make_pictures(tmp_path / "summer 2025"))
     assert found.video.key == "summer_2025"
     assert found.video.manifest() is None
+    assert (found.video.kind, found.video.source) == ("file", str(tmp_path / "summer 2025"))
+    assert (found.video.file, found.video.counts, found.video.duration_s, found.video.youtube_id) == (None,) * 4
+    assert [frame.vector for frame in found.frames] == [None] * 3
     assert [frame.name for frame in found.frames] == ["holiday 0.png", "holiday 1.png", "holiday 2.png"]
     assert found.frames[0].keyframe.image_path == "keyframes/holiday 0.png"
 
