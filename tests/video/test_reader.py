@@ -278,6 +278,15 @@ def test_frames_that_are_shown_before_their_sync_frame_are_decoded_from_the_one_
         assert all(opened.effort(before) > opened.effort(int(after)) for before, after in zip(leading, sync[1:], strict=True))
 
 
+@pytest.mark.parametrize(("position", "effort"), [(0, 1), (2, 3), (3, 1), (4, 2), (19, 17), (20, 1)])
+def test_a_file_that_begins_in_the_midst_of_a_gop_is_decoded_from_its_start_only_before_its_first_sync_frame(
+    video: Video, position: int, effort: int
+) -> None:
+    """Made so by hand: the packets 3 and 20 are the only sync packets."""
+    video._sync = np.array([3, 20])
+    assert video.effort(int(video.index.pts[position])) == effort
+
+
 @pytest.mark.parametrize(("damaged", "threaded"), [(None, 12), (0, 0), (4, 0), (7, 3), (11, 7)])
 @pytest.mark.parametrize("is_told", [True, False])
 def test_from_shortly_before_the_first_damage_on_frames_come_of_one_thread_that_skips_the_same(
