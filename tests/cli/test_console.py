@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from vip.cli.app import run
-from vip.cli.console import Console, bounded, print_error, print_json_rows
-from vip.errors import InputError
+from vip.cli.console import Console, bounded, print_error, print_json_rows, print_line
+from vip.errors import InputError, StoreError
 from vip.wording import SaidOnce
 
 ESCAPE = "a\x1b[31mb\x07\u202ec\nd"
@@ -101,3 +102,19 @@ def test_a_message_that_repeats_a_long_text_keeps_its_beginning_and_what_to_type
     assert line.endswith("xxx is there twice. Make the samples again.")
     assert len(line) < 2100
     assert bounded("short") == "short"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+def test_a_result_that_finds_no_room_on_the_disk_is_an_error_and_a_reader_that_stops_early_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    with Path("/dev/full").open("w") as full:
+        monkeypatch.setattr("sys.stdout", full)
+        with pytest.raises(
+            StoreError, match=r"^The result cannot be printed: No space left on device\. Run the same command again to see it\.$"
+        ):
+            print_line("12 keyframes")
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as stopped:
+        monkeypatch.setattr("sys.stdout", stopped)
+        print_line("12 keyframes")
+        print_line("and more")

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markupsafe import Markup
 
-from vip.html.markup import decimal, escape, join, tag
+from vip.html.markup import decimal, escape, join, showable, tag
 
 
 def test_plain_strings_are_escaped_and_markup_is_not() -> None:
@@ -27,6 +27,14 @@ def test_escaped_text_holds_no_markup_and_has_utf8(text: str) -> None:
     escaped = escape(text)
     assert not set(escaped) & set("<>\"'")
     escaped.encode()
+
+
+@pytest.mark.parametrize(
+    "mark", [*"\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069", *"\x00\x08\x1b\x7f\x85\x9f", "\ud800", "\ufffe"]
+)
+def test_what_turns_text_around_or_moves_the_cursor_is_not_shown(mark: str) -> None:
+    assert showable(f"a{mark}b") == "a\ufffdb"
+    assert showable("a\u200d\u0645\t\nb") == "a\u200d\u0645\t\nb", "what joins letters, and right-to-left letters themselves"
 
 
 @given(st.floats(-1e9, 1e9))

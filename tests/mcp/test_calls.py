@@ -84,6 +84,10 @@ def test_calls_about_one_video_wait_for_each_other_wherever_it_is_named(together
     assert together(search("a.mp4", "a.mp4")) == 1
 
 
+def test_calls_that_name_the_same_videos_in_another_order_do_not_wait_for_each_other_for_ever(together: Together) -> None:
+    assert together(sheet("b.mp4"), search("b.mp4", "a.mp4"), search("a.mp4", "b.mp4")) == 1
+
+
 def test_calls_that_cost_money_run_one_at_a_time(together: Together) -> None:
     first, second = (("ask", {"question": "why?", "sources": [name]}) for name in ("a.mp4", "b.mp4"))
     assert together(first, second) == 1

@@ -214,6 +214,17 @@ def test_keyframes_of_a_data_set_are_shown_and_can_be_looked_up(runs: Path, tmp_
     assert len([part for part in pictures if part["type"] == "image_url"]) == len(answer.frames)
 
 
+def test_videos_of_one_key_in_two_data_sets_keep_their_own_pictures(runs: Path, tmp_path: Path) -> None:
+    first = data_set(tmp_path / "first", runs / "plant.vip")
+    second = tmp_path / "second"
+    write_shard(str(second), 0, [with_key(sample_of(load_run(runs / "shop.vip")), "plant")], "parquet")
+    shown: dict[Path, set[bytes]] = {}
+    for folder, keyframe in choose(first, second).keyframes:
+        shown.setdefault(folder, set()).add(keyframe.path.read_bytes())
+    of_run = {name: {one.path.read_bytes() for one in load_run(runs / f"{name}.vip").keyframes} for name in ("plant", "shop")}
+    assert sorted([name for pictures in shown.values() for name in of_run if pictures <= of_run[name]]) == ["plant", "shop"]
+
+
 def test_a_data_set_in_a_bucket_is_asked_and_no_key_is_kept(runs: Path, s3: S3) -> None:  # noqa: F811
     address = f"s3://{BUCKET}/corpus"
     write_shard(address, 0, [with_key(sample_of(load_run(runs / "plant.vip")), "plant")], "webdataset")
