@@ -87,6 +87,13 @@ def test_fill_puts_frames_evenly_into_the_longest_gaps() -> None:
     assert gaps.max() <= 2 * gaps.min()
 
 
+@pytest.mark.parametrize("pick", [0, 4, 9])
+def test_fill_finds_all_that_is_missing_before_the_first_pick_and_behind_the_last(pick: int) -> None:
+    for fewest in range(1, 10):
+        filled = fill([10 * pick], range(0, 100, 10), fewest)
+        assert (len(filled), 10 * pick in filled) == (fewest, True)
+
+
 @pytest.mark.slow
 @given(st.integers(1, 9), st.data())
 @settings(deadline=None)
