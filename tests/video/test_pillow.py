@@ -57,6 +57,7 @@ def test_an_orientation_that_is_none_leaves_the_picture_as_it_is(tmp_path: Path,
     ("kind", "count", "value", "orientation"),
     [
         (SHORT, 1, b"\6\0\0\0", 6),
+        (SHORT, 2, b"\6\0\1\0", 6),
         (ASCII, 2, b"6\0\0\0", 1),
         (UNDEFINED, 1, b"\6\0\0\0", 1),
         (FLOAT, 1, struct.pack("<f", 6.5), 1),

@@ -135,6 +135,12 @@ def test_other_addresses_are_refused(address: str) -> None:
         source_of(address)
 
 
+@pytest.mark.parametrize("login", ["admin:secret@", "admin:se@cret@", "admin:se?cret@"])
+def test_a_refused_address_shows_no_login(login: str) -> None:
+    with pytest.raises(InputError, match=r"^rtsp://camera/1: addresses of the kind rtsp:// are not read\."):
+        source_of(f"rtsp://{login}camera/1?token=secret")
+
+
 # ---------------------------------------------------------------- pictures
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import struct
+import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
 
@@ -88,17 +90,27 @@ def exif_of(opened: Opened) -> Exif:
 
 
 def orientation_of(opened: Opened) -> int:
-    value = exif_of(opened).get(ExifTags.Base.Orientation, 1)
+    with _without_warnings():
+        value = exif_of(opened).get(ExifTags.Base.Orientation, 1)
     return value if isinstance(value, int) and 1 <= value <= 8 else 1
 
 
 def taken_ms_of(opened: Opened) -> int | None:
     """Return when it was taken as EXIF says, in milliseconds of any clock; None where it does not say."""
-    try:
-        tags = exif_of(opened).get_ifd(ExifTags.IFD.Exif)
-    except BROKEN:
-        return None
-    return taken_ms(tags.get(ExifTags.Base.DateTimeOriginal), tags.get(ExifTags.Base.SubsecTimeOriginal))
+    with _without_warnings():
+        try:
+            tags = exif_of(opened).get_ifd(ExifTags.IFD.Exif)
+            return taken_ms(tags.get(ExifTags.Base.DateTimeOriginal), tags.get(ExifTags.Base.SubsecTimeOriginal))
+        except BROKEN:
+            return None
+
+
+@contextmanager
+def _without_warnings() -> Iterator[None]:
+    """Keep Pillow from printing warnings of tags that have more values than one; the first of them counts."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield
 
 
 def best_of_each(windows: Iterable[Iterable[Frame]], rate: Callable[[GreyPicture], float]) -> Iterator[Frame]:

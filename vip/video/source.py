@@ -235,9 +235,8 @@ def source_of(given: str | Path | Sequence[str | Path] | Source) -> Source:
             raise InputError(f"{path} is no regular file. Give a video file.")
         return PicturesSource((path,), path, path.stem) if is_picture(path) else FileSource(path)
     if isinstance(given, str) and (scheme := SCHEME.match(given)):
-        raise InputError(
-            f"{given.partition('?')[0]}: addresses of the kind {scheme[1]}:// are not read. Give an http(s) address or a file."
-        )
+        place = given[scheme.end() :].rpartition("@")[2].partition("?")[0]  # without a login
+        raise InputError(f"{scheme[0]}{place}: addresses of the kind {scheme[1]}:// are not read. Give an http(s) address or a file.")
     if PATTERN.search(path.name) and path.suffix.lower() in PICTURE_SUFFIXES:
         return _pattern_source(path)
     return FileSource(path)
