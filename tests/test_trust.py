@@ -144,3 +144,14 @@ def test_a_key_without_an_address_is_not_for_the_server_of_the_environment(tmp_p
     assert resolve(CaptionSettings, {}, environment=environment, folder=tmp_path).key_file is None
     environment["VIP_KEY_FILE"] = "/other/key"
     assert str(resolve(CaptionSettings, {}, environment=environment, folder=tmp_path).key_file) == "/other/key"
+
+
+def test_a_key_that_is_typed_or_stands_beside_its_address_goes_there_whatever_the_environment_names(tmp_path: Path) -> None:
+    typed = resolve(CaptionSettings, {"key_file": "/my/key"}, environment={"VIP_BASE_URL": "http://mine/v1"}, folder=tmp_path)
+    assert (typed.base_url, str(typed.key_file)) == ("http://mine/v1", "/my/key")
+    home = tmp_path / "config"
+    (home / "vip").mkdir(parents=True)
+    (home / "vip" / "vip.toml").write_text('[caption]\nbase_url = "http://mine/v1"\nkey_file = "/my/key"\n')
+    environment = {"XDG_CONFIG_HOME": str(home), "OPENAI_BASE_URL": "http://other/v1"}
+    own = resolve(CaptionSettings, {}, environment=environment, folder=tmp_path)
+    assert (own.base_url, str(own.key_file)) == ("http://mine/v1", "/my/key")

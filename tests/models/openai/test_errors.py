@@ -10,7 +10,7 @@ import pytest
 
 from vip.errors import BusyError, EngineError, RejectedError, ReplyError, UsageError
 from vip.models.openai.engine import _alternative_length, _rejects_temperature
-from vip.models.openai.errors import MOST_COMPARED, OFFICIAL_HOST, ServerIdentity, check_address, translate
+from vip.models.openai.errors import MOST_COMPARED, OFFICIAL_HOST, ServerIdentity, check_address, scrub, translate
 from vip.models.openai.transport import http_library
 
 HOME = ServerIdentity("http://box:8000/v1", "tiny-vlm", None, 1.5)
@@ -132,7 +132,15 @@ def test_an_address_is_taken_as_given(address: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "address", ["http://ann:pw@box:0/v1", "http://ann:pw@box:65536/v1", "http://ann:pw@box:many/v1", "ann:pw@box", "http:///v1"]
+    "address",
+    [
+        "http://ann:pw@box:0/v1",
+        "http://ann:pw@box:65536/v1",
+        "http://ann:pw@box:many/v1",
+        "ann:pw@box",
+        "http:///v1",
+        "http://ann:pw@b\u202eox/v1",
+    ],
 )
 def test_an_address_that_leads_nowhere_is_refused_without_its_password(address: str) -> None:
     with pytest.raises(UsageError, match="is not a web address") as caught:
@@ -232,3 +240,15 @@ def test_a_key_in_the_names_of_models_is_not_shown() -> None:
     said = str(translate(of_status(404), OFFICIAL, models=("gpt-of-the-user", "gpt-sk-of-the-user")))
     assert "gpt-of-the-user" in said
     assert "sk-of-the-user" not in said
+
+
+@pytest.mark.parametrize("is_cause", [True, False])
+def test_a_key_is_in_none_of_the_errors_that_a_traceback_prints(is_cause: bool) -> None:
+    class LibraryError(Exception):
+        message = "refused sk-of-the-user"
+
+    first, second = LibraryError("with sk-of-the-user", 3), ValueError("header sk-of-the-user")
+    setattr(first, "__cause__" if is_cause else "__context__", second)
+    scrub(first, OFFICIAL)
+    assert "sk-of-the-user" not in f"{first.args} {first.message} {second.args}"
+    assert first.args[1] == 3
