@@ -181,6 +181,14 @@ def test_a_price_of_the_users_holds_however_exact_one_that_ships_is(pattern: str
     assert (price.usd_in, price.usd_out) == (77, 88)
 
 
+@pytest.mark.parametrize(("pattern", "model"), [("My-Model", "my-model"), ("my-model", "My-Model"), ("Qwen/*", "Qwen/Qwen3-VL")])
+def test_capitals_do_not_hide_a_price(pattern: str, model: str, tmp_path: Path) -> None:
+    """Without one there is no ceiling."""
+    price = price_of(load_prices(own(tmp_path, f'[[price]]\nmodels = ["{pattern}"]\nusd_in = 77\nusd_out = 88\n')), model, None)
+    assert price is not None
+    assert (price.usd_in, price.usd_out) == (77, 88)
+
+
 def test_an_own_server_is_priced_by_its_address_before_a_price_for_all(tmp_path: Path) -> None:
     text = MINE + '[[price]]\nmodels = ["*"]\naddress = "localhost:8000"\nusd_in = 0.1\nusd_out = 0.1\n'
     prices = load_prices(own(tmp_path, text))
