@@ -198,6 +198,7 @@ def test_a_file_of_strangers_says_nothing_but_a_number(tmp_path: Path) -> None:
         ("12 \n", "process 12"),
         ("12 14:05:59\n", "process 12"),
         ("12 1405\n", "process 12"),
+        ("12 14050\n", "process 12"),
         ("12 \x1b[31m\n", "process 12"),
         ("12 " + "9" * 1000, "process 12"),
         ("x14 14:05\n", "another process"),

@@ -7,6 +7,7 @@ and is deleted when the work is done.
 from __future__ import annotations
 
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Iterator
@@ -107,5 +108,5 @@ def _describe_holder(path: Path) -> str:
         process, _, since = file.read(LONGEST_NOTE).decode("ascii", "replace").partition(" ")
         if process.isdecimal():
             since = since.strip()
-            return f"process {process} since {since}" if len(since) == 5 and since.replace(":", "").isdecimal() else f"process {process}"
+            return f"process {process} since {since}" if re.fullmatch(r"[0-9]{2}:[0-9]{2}", since) else f"process {process}"
     return "another process"

@@ -40,7 +40,7 @@ def remember(kind: Kind, name: str) -> None:
     """
     path = _path_of(kind, name)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        _make_folder(path.parent)
         with files.replacing(path, durable=True) as file:
             file.write(_bytes(name) + b"\n")
     except OSError as exc:
@@ -99,9 +99,15 @@ def _read(path: Path) -> bytes | None:
     return None
 
 
+def _make_folder(path: Path) -> None:
+    """Make the folder of the state, and one in it, for the user alone."""
+    for each in (folder(), path):
+        each.mkdir(parents=True, exist_ok=True, mode=0o700)
+
+
 def _create_secret(path: Path) -> None:
     """Write a new secret, unless another process was quicker."""
-    path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    _make_folder(path.parent)
     part = path.with_name(f".{secrets.token_hex(16)}{files.PARTIAL_SUFFIX}")
     number = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o600)
     try:

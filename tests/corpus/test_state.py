@@ -51,6 +51,7 @@ def test_a_state_behind_a_link_of_its_output_is_not_used(tmp_path: Path) -> None
     (tmp_path / "state").symlink_to(tmp_path / "elsewhere")
     with pytest.raises(StoreError, match=f"{NAME} cannot be used: it is a link, or lies behind one"):
         StateDatabase(tmp_path / "state")
+    assert list((tmp_path / "elsewhere").iterdir()) == []
 
 
 def test_what_is_committed_survives_a_power_cut(state: StateDatabase) -> None:

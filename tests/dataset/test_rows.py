@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from pathlib import Path
+from pathlib import Path, PurePath
 
 import numpy as np
 import pytest
@@ -337,3 +337,18 @@ def test_two_pictures_of_one_name_get_two(tmp_path: Path) -> None:
     names = [frame.name for frame in sample_of(load_run(run.folder)).frames]
     assert names[1] == "0002.jpg"
     assert len(set(names)) == 3
+
+
+def test_a_name_that_is_made_for_a_picture_is_not_that_of_another(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "x.vip")
+    rows = [one.record for one in run.keyframes]
+    paths = ["keyframes/a/0002.jpg", "keyframes/b/0002.jpg", "keyframes/a/0003.jpg"]
+    for path in paths:
+        (run.folder / path).parent.mkdir(exist_ok=True)
+        (run.folder / path).write_bytes(path.encode())
+    store.write_rows(
+        run.folder / store.KEYFRAMES, [row.model_copy(update={"image_path": path}) for row, path in zip(rows, paths, strict=True)]
+    )
+    frames = sample_of(load_run(run.folder)).frames
+    assert [PurePath(frame.keyframe.image_path).name for frame in frames] == ["0002.jpg", "0003.jpg", "0004.jpg"]
+    assert [frame.picture for frame in frames] == [path.encode() for path in paths]

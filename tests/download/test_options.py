@@ -122,6 +122,8 @@ def test_what_would_break_the_batch_is_refused_by_name(option: str, capfd: Any) 
         (["--retries", "many"], "invalid"),
         (["--help"], "--help"),
         (["--version"], "--version"),
+        (["--username", "me"], "--username goes with --password. Give both, or --netrc."),
+        (["--ap-username", "me"], "--ap-username goes with --ap-password"),
     ],
 )
 def test_the_message_says_which_one(words: list[str], told: str) -> None:

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
-from vip import databases
+from vip import databases, files
 from vip.corpus.inputs.rows import BadRow
 from vip.dataset.items import MOST_KEY_LETTERS, ItemKind, ListItem
 from vip.dataset.shards import UndescribedKeyframe
@@ -98,9 +98,10 @@ class StateDatabase:
     def __init__(self, home: Path) -> None:
         self.home = home
         path = home / NAME
-        with suppress(OSError):  # what stands in its way is told below
-            path.touch(0o600, exist_ok=False)  # addresses may hold logins: others do not read it
         try:
+            files.check_database(path, inside=home.parent)
+            with suppress(OSError):  # what stands in its way is told below
+                path.touch(0o600, exist_ok=False)  # addresses may hold logins: others do not read it
             self._db = databases.connect(path, SCHEMA, version=VERSION, inside=home.parent, timeout_s=TIMEOUT_S)
         except OSError as exc:
             raise StoreError(f"{path} cannot be used: {exc.strerror}. Delete it, or choose another -o.") from exc

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import PurePath
 from typing import Annotated, Any
 
@@ -232,7 +233,8 @@ def _frames(run: Run, key: str, vectors: list[Vector] | None) -> list[KeyframeRo
     for number, picture in enumerate(run.keyframes, 1):
         name = PurePath(picture.record.image_path).name
         if not is_plain_name(name) or name in taken:
-            name = f"{number:04d}{PurePath(name).suffix.lower()}"
+            suffix = PurePath(name).suffix.lower()
+            name = next(free for place in count(number) if (free := f"{place:04d}{suffix}") not in taken)
         taken.add(name)
         changed = {"id": f"{key}:{number:04d}", "video_id": key, "image_path": f"{store.PICTURES}/{name}"}
         row = writable(picture.record.model_copy(update=changed))

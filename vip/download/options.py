@@ -86,6 +86,9 @@ def parse_ytdlp_options(options: Sequence[str]) -> dict[str, Any]:
     _, addresses = _call_quietly(lambda: parser.parse_args(list(options), values))
     if addresses:
         raise UsageError(f"--ytdlp-opts {addresses[0]!r}: this is no option. Name videos in the list.")
+    for login, secret in (("username", "password"), ("ap_username", "ap_password")):
+        if login in values.given and secret not in values.given:  # yt-dlp would ask for it on the terminal, for each video
+            raise UsageError(f"--ytdlp-opts --{login.replace('_', '-')} goes with --{secret.replace('_', '-')}. Give both, or --netrc.")
     for name in sorted(values.given - PASSED_ON.keys()):
         spelling = next((option.get_opt_string() for option in _options_of(parser) if option.dest == name), name)
         instead = f"Use vip's own {VIP_OPTIONS[name]}." if name in VIP_OPTIONS else "Leave it out; it would change what vip relies on."

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager, nullcontext
 from multiprocessing import Pipe
@@ -29,7 +30,7 @@ from vip.corpus.workers.caption_client import (
 )
 from vip.corpus.workers.caption_server import DESCRIBING, CaptionServer, _cost, _receive, _report_cost, _send_pause, main
 from vip.dataset.parts import pack, read_part
-from vip.errors import BudgetError
+from vip.errors import BudgetError, StoreError
 from vip.llm.budget import Budget, Usage
 from vip.llm.outage import OutagePause
 from vip.records import Failure
@@ -361,6 +362,12 @@ def test_an_error_of_the_engine_goes_to_the_driver_and_the_process_ends(tmp_path
     spent = BudgetError("It is spent.")
     assert run_main(tmp_path, monkeypatch, spent)[0].sent == [spent]
     assert run_main(tmp_path, monkeypatch, ExceptionGroup("some", [spent, ValueError("x")]))[0].sent == [spent]
+
+
+def test_a_full_disk_goes_to_the_driver_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (sent,) = run_main(tmp_path, monkeypatch, ExceptionGroup("some", [OSError(errno.ENOSPC, "No space left on device")]))[0].sent
+    assert isinstance(sent, StoreError)
+    assert str(sent) == "Descriptions cannot be kept: No space left on device. Mend that, and run the same command again."
 
 
 @pytest.mark.parametrize("gone", [EOFError(), BrokenPipeError()])

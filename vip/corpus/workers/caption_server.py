@@ -27,7 +27,7 @@ from vip.corpus.workers.caption_client import (
     SubmitBatches,
 )
 from vip.corpus.workers.worker import undescribed_keyframes
-from vip.errors import VipError
+from vip.errors import StoreError, VipError
 from vip.processes.supervisor import child_pipe
 from vip.protocols import SilentObserver
 
@@ -189,7 +189,9 @@ def main(fd: str) -> None:
             first = several.exceptions[0]
             if isinstance(first, VipError):
                 pipe.send(first)
-            elif not isinstance(first, EOFError | OSError):
+            elif isinstance(first, OSError) and not isinstance(first, ConnectionError):
+                pipe.send(StoreError(f"Descriptions cannot be kept: {first.strerror or first}. Mend that, and run the same command again."))
+            elif not isinstance(first, EOFError | ConnectionError):
                 raise
 
 
