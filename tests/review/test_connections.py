@@ -144,3 +144,23 @@ def test_more_connections_than_files_fill_no_terminal() -> None:
         process.kill()
         assert process.stderr is not None
         assert process.stderr.read() == ""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nUpgrade: h2c\r\nConnection: Upgrade\r\n\r\n",
+        b"\x16\x03\x01 a client of TLS\r\n\r\n",
+        b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\nContent-Length: -1\r\n\r\n",
+    ],
+)
+def test_requests_that_are_none_fill_no_terminal(head: bytes) -> None:
+    with serving() as (port, process):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+                connection.sendall(head)
+                assert connection.recv(1000)
+        process.terminate()
+        assert process.communicate(timeout=20) == ("", "")

@@ -30,7 +30,7 @@ def serve(app: ASGIApp, sock: socket.socket, *, shutdown_s: int | None = None) -
     config = uvicorn.Config(
         app,
         http=PromptConnection,
-        log_level="warning",
+        log_level="error",  # warnings are about requests that are none: anybody may send any number of these
         ws="none",
         lifespan="on",
         server_header=False,
