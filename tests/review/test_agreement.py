@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,7 @@ pytest.importorskip("krippendorff")
 
 from tests.review.corpora import action, make_described, open_state
 from vip.review.agreement import (
+    MOST_PAIRED,
     agreement_by_field,
     cohen_kappa,
     count_values,
@@ -22,7 +24,8 @@ from vip.review.agreement import (
     raw_agreement,
 )
 from vip.review.rates import engine_rates
-from vip.review.report import make_report, report_lines
+from vip.review.report import make_report, report_lines, report_page
+from vip.review.state import Queue
 
 PSYCHIATRISTS = """0 0 0 0 14
 0 2 6 4 2
@@ -55,10 +58,10 @@ def test_fleiss_kappa_of_the_published_example() -> None:
 
 def test_cohen_kappa_of_a_published_example() -> None:
     pairs = [("yes", "yes")] * 20 + [("yes", "no")] * 5 + [("no", "yes")] * 10 + [("no", "no")] * 15
-    assert cohen_kappa(pairs) == pytest.approx(0.4)  # p = 0.7, by chance 0.5
-    assert cohen_kappa([("yes", "yes")] * 3) is None
+    assert cohen_kappa(Counter(pairs)) == pytest.approx(0.4)  # p = 0.7, by chance 0.5
+    assert cohen_kappa({("yes", "yes"): 3}) is None
     same = [("a", "b"), ("b", "a")]
-    assert cohen_kappa(same) == pytest.approx(-1)
+    assert cohen_kappa(Counter(same)) == pytest.approx(-1)
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_fleiss_kappa_is_that_of_statsmodels(table: list[list[int]]) -> None:
 @given(pairs=st.lists(st.tuples(st.sampled_from("abc"), st.sampled_from("abc")), min_size=1, max_size=30))
 def test_cohens_kappa_is_that_of_statsmodels(pairs: list[tuple[str, str]]) -> None:
     inter_rater = pytest.importorskip("statsmodels.stats.inter_rater")
-    mine = cohen_kappa(pairs)
+    mine = cohen_kappa(Counter(pairs))
     if mine is None:
         return
     table = np.array([[pairs.count((one, other)) for other in "abc"] for one in "abc"])
@@ -219,3 +222,35 @@ def test_items_of_one_video_are_drawn_together() -> None:
 def test_reviewers_who_judged_no_item_together_are_no_pair() -> None:
     units = [{"Ann": "good", "Bob": "good"}, {"Bob": "good", "Eve": "bad"}, {"Bob": "bad", "Eve": "bad"}]
     assert list(measure_agreement("x", units, ["v", "v", "w"]).cohen) == ["Ann, Bob", "Bob, Eve"]
+
+
+def test_only_the_reviewers_with_most_judgements_are_compared_in_pairs() -> None:
+    """A log of a stranger with 1,200 names cost minutes and a gigabyte; the other figures are over all of them."""
+    everybody = [f"p{number:04}" for number in range(1200)]
+    busy = everybody[-MOST_PAIRED:]
+    units = [{name: "good" if int(name[1:]) % 2 else "bad" for name in people} for people in (everybody, busy)]
+    row = measure_agreement("x", units, ["v", "w"])
+    assert (row.reviewers, row.cohen_left_out) == (1200, 1150)
+    assert {name for pair in row.cohen for name in pair.split(", ")} == set(busy)
+    assert len(row.cohen) == MOST_PAIRED * (MOST_PAIRED - 1) // 2
+    assert row.raw == pytest.approx((2 * 600 * 599 + 2 * 25 * 24) / (1200 * 1199 + 50 * 49))
+
+
+def test_a_report_of_very_many_reviewers_is_made_in_one_pass_and_says_whom_it_leaves_out(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 2))
+    names = [f"p{number:03}" for number in range(MOST_PAIRED + 10)]
+    state.record([action("k0", "verdict", ("good", "unusable")[place % 2], by=name) for place, name in enumerate(names)])
+    state.record([action("k1", "verdict", "good", by=name) for name in names[:2]])
+    note = "Cohen's κ: only of pairs of the 50 reviewers with most judgements; 10 others are left out of it."
+    assert note in list(report_lines(state))
+    assert note.replace("'", "&#39;") in report_page(state, title="a", token="t")
+    report = make_report(state)
+    assert report["agreement"][0]["cohen_left_out"] == 10
+    assert report["reviewers"] == {name: state.progress(Queue(reviewer=name)) for name in names}
+    assert report["reviewers"]["p001"] == {"total": 2, "done": 2, "good": 1, "needs work": 0, "unusable": 1}
+
+
+def test_the_report_of_a_few_reviewers_leaves_nobody_out(tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "a", 1))
+    state.record([action("k0", "verdict", "good", by=name) for name in ("Ann", "Bob")])
+    assert not any("left out" in line for line in report_lines(state))

@@ -25,6 +25,7 @@ Unit = Mapping[str, str]
 """Reviewer -> value, of one item."""
 SEED = 0
 RIGHT = "right"
+MOST_PAIRED = 50  # reviewers with a κ of Cohen: 1,225 pairs; those of a thousand would be half a million
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,6 +39,8 @@ class FieldAgreement:
     """Share of pairs of judgements of one item that are the same; None without a pair."""
     cohen: dict[str, float | None]
     """`Ann, Bob` -> κ over the items that both judged; None where both always say the same one thing."""
+    cohen_left_out: int
+    """Reviewers without a κ of Cohen: only the `MOST_PAIRED` with most judgements are compared in pairs."""
     fleiss: float | None
     """Over the items that the same number of reviewers judged; None where all say one thing, or nothing."""
     fleiss_items: int
@@ -56,11 +59,8 @@ def agreement_by_field(state: ReviewState) -> list[FieldAgreement]:
     videos = [state.index.items[state.index.numbers[item]].video for item in judged]
     rows = [measure_agreement("verdict", list(judged.values()), videos)]
     for name in state.index.fields:
-        units = [
-            {reviewer: WRONG if reviewer in state.said(item, f"{WRONG}:{name}") else RIGHT for reviewer in said}
-            for item, said in judged.items()
-            if name in state.fields(item)
-        ]
+        marked = ((said, state.said(item, f"{WRONG}:{name}")) for item, said in judged.items() if name in state.fields(item))
+        units = [{reviewer: WRONG if reviewer in marks else RIGHT for reviewer in said} for said, marks in marked]
         of_units = [video for item, video in zip(judged, videos, strict=True) if name in state.fields(item)]
         rows.append(measure_agreement(name, units, of_units))
     return rows
@@ -77,7 +77,7 @@ def measure_agreement(field: str, units: Sequence[Unit], videos: Sequence[str]) 
     """
     pairs = [(unit, video) for unit, video in zip(units, videos, strict=True) if len(unit) > 1]
     kept = [unit for unit, _ in pairs]
-    names = sorted({name for unit in kept for name in unit})
+    judgements = Counter(name for unit in kept for name in unit)
     counts = count_values(kept)
     sizes = Counter(int(size) for size in counts.sum(axis=1))
     usual = max(sizes, key=lambda size: (sizes[size], size), default=0)
@@ -85,13 +85,10 @@ def measure_agreement(field: str, units: Sequence[Unit], videos: Sequence[str]) 
     return FieldAgreement(
         field=field,
         items=len(kept),
-        reviewers=len(names),
+        reviewers=len(judgements),
         raw=raw_agreement(counts) if kept else None,
-        cohen={
-            f"{one}, {other}": cohen_kappa([(unit[one], unit[other]) for unit in kept if one in unit and other in unit])
-            for one, other in combinations(names, 2)
-            if any(one in unit and other in unit for unit in kept)
-        },
+        cohen=_cohen_of_pairs(kept, judgements),
+        cohen_left_out=max(0, len(judgements) - MOST_PAIRED),
         fleiss=fleiss_kappa(of_usual) if kept else None,
         fleiss_items=len(of_usual),
         alpha=_alpha_with_interval(counts, [video for _, video in pairs]) if kept else None,
@@ -115,11 +112,28 @@ def raw_agreement(counts: npt.NDArray[np.int64]) -> float:
     return float((counts * (counts - 1)).sum() / (sizes * (sizes - 1)).sum())
 
 
-def cohen_kappa(pairs: Sequence[tuple[str, str]]) -> float | None:
-    """Return (p - p_chance) / (1 - p_chance) of two reviewers; None where p_chance is 1."""
-    n = len(pairs)
-    first, second = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
-    same = sum(one == other for one, other in pairs)
+def _cohen_of_pairs(units: Sequence[Unit], judgements: Mapping[str, int]) -> dict[str, float | None]:
+    """Return κ of the pairs among those with most judgements, in one pass over the items."""
+    compared = set(sorted(judgements, key=lambda name: (-judgements[name], name))[:MOST_PAIRED])
+    said: dict[tuple[str, str], Counter[tuple[str, str]]] = {}
+    for unit in units:
+        for one, other in combinations(sorted(compared & unit.keys()), 2):
+            said.setdefault((one, other), Counter())[unit[one], unit[other]] += 1
+    return {f"{one}, {other}": cohen_kappa(said[one, other]) for one, other in sorted(said)}
+
+
+def cohen_kappa(pairs: Mapping[tuple[str, str], int]) -> float | None:
+    """Return (p - p_chance) / (1 - p_chance) of two reviewers; None where p_chance is 1.
+
+    Args:
+        pairs: what both said of an item -> of how many items.
+    """
+    n = sum(pairs.values())
+    first, second = Counter[str](), Counter[str]()
+    for (one, other), count in pairs.items():
+        first[one] += count
+        second[other] += count
+    same = sum(count for (one, other), count in pairs.items() if one == other)
     by_chance = sum(first[value] * second[value] for value in first)
     return None if by_chance == n * n else (same / n - by_chance / n**2) / (1 - by_chance / n**2)
 

@@ -24,7 +24,7 @@ from vip.review.answer_items import CORRECT
 from vip.review.fields import COMMENT
 from vip.review.question_items import CHECKED_TASK, QuestionItem, first_row
 from vip.review.question_state import OPTION, QuestionState
-from vip.review.report import AGREEMENT_COLUMNS, agreement_cells, table_of
+from vip.review.report import agreement_lines
 from vip.tasks.fiber.hits import unguard_cell
 from vip.tasks.files import check_is_file, is_trusted, write_samples
 from vip.tasks.nextqa.distractors import MultiChoiceQuestion, cell_text, write_questions
@@ -233,7 +233,7 @@ def question_report_lines(state: QuestionState) -> Iterator[str]:
         for problem, count in Counter((problem_of(state, item) or "good").partition(":")[0] for item in state.items).most_common():
             yield f"  {count:,} {problem}"
     yield ""
-    yield from table_of([_agreement(state)], AGREEMENT_COLUMNS, agreement_cells)
+    yield from agreement_lines([_agreement(state)])
 
 
 def accuracy_of(state: QuestionState, reviewer: str | None) -> IntervalEstimate | None:

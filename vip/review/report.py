@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from vip.html.layout import templates
 from vip.metrics.statistics import IntervalEstimate
-from vip.review.agreement import FieldAgreement, agreement_by_field
+from vip.review.agreement import MOST_PAIRED, FieldAgreement, agreement_by_field
 from vip.review.fields import VERDICTS
 from vip.review.rates import EngineRates, engine_rates
-from vip.review.state import Queue, ReviewState
+from vip.review.state import ReviewState
 from vip.untrusted import one_line
 
 
@@ -23,7 +23,7 @@ def make_report(state: ReviewState) -> dict[str, Any]:
     """
     return {
         "items": sum(1 for _ in state.reviewed_items()),
-        "reviewers": {name: state.progress(Queue(reviewer=name)) for name in state.reviewers()},
+        "reviewers": state.progress_by_reviewer(),
         "edited": sum(state.is_edited(item.id) for item in state.reviewed_items()),
         "disagreements": sum(state.is_disputed(item.id) for item in state.reviewed_items()),
         "agreement": [asdict(row) for row in agreement_by_field(state)],
@@ -34,15 +34,27 @@ def make_report(state: ReviewState) -> dict[str, Any]:
 def report_lines(state: ReviewState) -> Iterator[str]:
     """Yield the report as lines of text; errors as of `make_report`."""
     yield f"{sum(1 for _ in state.reviewed_items()):,} items, {sum(state.is_edited(item.id) for item in state.reviewed_items()):,} edited"
-    for name in state.reviewers():
-        done = state.progress(Queue(reviewer=name))
+    for name, done in state.progress_by_reviewer().items():
         yield f"  {one_line(name)}: {done['done']:,} judged ({', '.join(f'{done[verdict]:,} {verdict}' for verdict in VERDICTS)})"
     yield ""
-    for row in table_of(agreement_by_field(state), AGREEMENT_COLUMNS, agreement_cells):
-        yield row
+    yield from agreement_lines(agreement_by_field(state))
     yield ""
-    for row in table_of(engine_rates(state), RATE_COLUMNS, rate_cells):
-        yield row
+    yield from table_of(engine_rates(state), RATE_COLUMNS, rate_cells)
+
+
+def agreement_lines(rows: Sequence[FieldAgreement]) -> Iterator[str]:
+    """Yield the table of the agreement, and whom Cohen's κ leaves out."""
+    yield from table_of(rows, AGREEMENT_COLUMNS, agreement_cells)
+    if note := left_out_words(rows):
+        yield note
+
+
+def left_out_words(rows: Sequence[FieldAgreement]) -> str:
+    """Return a sentence about the reviewers whom Cohen's κ leaves out; empty where there are none."""
+    most = max((row.cohen_left_out for row in rows), default=0)
+    return (
+        f"Cohen's κ: only of pairs of the {MOST_PAIRED} reviewers with most judgements; {most:,} others are left out of it." if most else ""
+    )
 
 
 AGREEMENT_COLUMNS = ("field", "items", "raw", "Cohen's κ", "Fleiss' κ", "Krippendorff's α")
@@ -78,10 +90,11 @@ def report_page(state: ReviewState, *, title: str, token: str) -> str:
         .render(
             title=title,
             token=token,
-            people=[(name, state.progress(Queue(reviewer=name))) for name in state.reviewers()],
+            people=list(state.progress_by_reviewer().items()),
             verdicts=VERDICTS,
             agreement=(AGREEMENT_COLUMNS, [agreement_cells(row) for row in agreement]),
             pairs=[(row.field, pair, _number(value)) for row in agreement for pair, value in row.cohen.items() if len(row.cohen) > 1],
+            left_out=left_out_words(agreement),
             rates=(RATE_COLUMNS, [rate_cells(row) for row in engine_rates(state)]),
             disagreements=sum(state.is_disputed(item.id) for item in state.reviewed_items()),
         )
