@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.review.corpora import action
-from vip.errors import InputError, UsageError
+from vip.errors import InputError, StoreError, UsageError
 from vip.review.blanks import BlankState, export_answers, log_path, read_items, shown_item
 from vip.review.log import ReviewLog
 from vip.tasks.fiber.results import read_results
@@ -175,3 +175,12 @@ def test_a_blank_that_is_there_twice_is_refused(tmp_path: Path) -> None:
     path.write_text(json.dumps([*rows, rows[0]]))
     with pytest.raises(InputError, match="has the blank of v0_000000_000010 twice"):
         read_items(path, None)
+
+
+@pytest.mark.parametrize(("field", "text"), [("answers", "x" * 501), ("answers", "\n".join("x" * 101)), ("comment", "x" * 20_001)])
+def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_damaged(field: str, text: str, tmp_path: Path) -> None:
+    state = open_blanks(tmp_path)
+    fill(state, 0, *(f"{number:03}" + "x" * 497 for number in range(100)))
+    state.log.append([action(state.items[0].id, field, text)])
+    with pytest.raises(StoreError, match=r"is damaged \(action 2 has a value"):
+        state.catch_up()

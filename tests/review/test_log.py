@@ -13,6 +13,7 @@ import pytest
 
 from tests.review.corpora import action
 from vip.errors import StoreError
+from vip.review.fields import engine_reviewer
 from vip.review.log import NAME, ReviewLog
 
 KILLS = 50
@@ -153,3 +154,18 @@ def test_a_link_is_refused(tmp_path: Path) -> None:
 def test_what_was_acknowledged_survives_a_power_cut(log: ReviewLog) -> None:
     assert log._connection.execute("pragma synchronous").fetchone() == (2,)  # full
     assert log._connection.execute("pragma journal_mode").fetchone() == ("wal",)
+
+
+@pytest.mark.parametrize("column", ["reviewer", "field", "created_utc"])
+def test_a_log_of_a_stranger_with_a_name_that_is_too_long_is_damaged(column: str, log: ReviewLog) -> None:
+    row = {"uid": "a", "created_utc": "2026", "reviewer": "Ann", "item": "a", "field": "comment", column: "x" * 61}
+    log._connection.execute(f"insert into actions ({', '.join(row)}) values (?, ?, ?, ?, ?)", tuple(row.values()))
+    with pytest.raises(StoreError, match=r"damaged, or no log of a review: action 1 has a name, a field or a time that is too long"):
+        list(log.read())
+
+
+def test_an_engine_may_have_a_longer_name_than_a_person(log: ReviewLog) -> None:
+    log.append([action("a", "dense_caption", "A dog.", by=engine_reviewer("/models/" + "x" * 1000))])
+    (row,) = log.read()
+    assert row.reviewer.startswith("engine:/models/x")
+    assert row.reviewer.endswith("…")

@@ -320,7 +320,7 @@ def test_a_new_state_reads_the_whole_log(state: State, path: Path) -> None:
 
 def test_a_log_with_a_value_that_cannot_be_is_refused_by_its_number_and_field(path: Path) -> None:
     log = ReviewLog(path)
-    log.append([new("a", "mark", "x"), new("a", f"\x1b[31mm{'m' * 60}", "BAD"), new("b", "mark", "y")])
+    log.append([new("a", "mark", "x"), new("a", f"\x1b[31mm{'m' * 50}", "BAD"), new("b", "mark", "y")])
     with pytest.raises(StoreError) as raised:
         State(log, NUMBERS)
     assert str(raised.value) == (

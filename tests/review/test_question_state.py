@@ -189,3 +189,12 @@ def test_a_log_of_a_stranger_with_an_impossible_choice_is_damaged(field: str, va
     answers.log.append([action(answers.items[0].id, field, value)])
     with pytest.raises(StoreError, match=r"is damaged \(action 1 has a value"):
         answers.catch_up()
+
+
+@pytest.mark.parametrize(("field", "most"), [("option.0", 500), ("comment", 20_000)])
+def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_damaged(field: str, most: int, check: QuestionState) -> None:
+    check.log.append([action(check.items[0].id, field, "x" * most)])
+    check.catch_up()
+    check.log.append([action(check.items[0].id, field, "x" * (most + 1))])
+    with pytest.raises(StoreError, match=r"is damaged \(action 2 has a value"):
+        check.catch_up()

@@ -15,6 +15,7 @@ from tests.report.runs import make_run
 from tests.review.corpora import action, open_state
 from vip.config import CaptionSettings
 from vip.dataset.shards import write_shard
+from vip.errors import StoreError
 from vip.export.write import export
 from vip.protocols import SilentObserver
 from vip.review.replace import roll_back
@@ -188,3 +189,12 @@ def test_a_text_of_an_export_that_is_changed_again_has_the_last_hand(tmp_path: P
     (row,) = exported(tmp_path / "second", tmp_path / "out")
     assert row["focus"] == "a blue kite"
     assert reviewed(row)["changed_by"] == {"dense_caption": "engine:fake", "focus": "Bob"}
+
+
+def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_not_exported(tmp_path: Path) -> None:
+    run = make_run(tmp_path / "a.vip").folder
+    state = open_state(run)
+    state.log.append([action("k3", "dense_caption", "x" * 20_001)])
+    state.log.close()
+    with pytest.raises(StoreError, match=r"damaged \(action 1 has too long a text\)"):
+        exported(run, tmp_path / "out")

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.review.corpora import action, make_described, open_state
+from tests.review.corpora import RICH, action, make_described, open_state
 from vip.errors import StoreError, UsageError
 from vip.review.fields import clean_value
 from vip.review.log import NAME, Action, NewAction, ReviewLog, StaleValueError
@@ -224,3 +224,24 @@ def test_a_log_of_a_stranger_with_an_impossible_verdict_is_damaged(field: str, t
     state.log.append([action("k0", field, "excellent")])
     with pytest.raises(StoreError, match=r"is damaged \(action 1 has a value"):
         state.catch_up()
+
+
+@pytest.mark.parametrize(("field", "most"), [("dense_caption", 20_000), ("objects", 20_000), ("comment", 20_000), ("relations", 40_000)])
+def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_damaged(field: str, most: int, state: ReviewState) -> None:
+    """Six captions of 4 MB took two gigabytes to compare, and $34 to ask an engine about."""
+    state.log.append([action("k0", field, "x" * most)])
+    state.catch_up()
+    state.log.append([action("k0", field, "x" * (most + 1))])
+    with pytest.raises(StoreError, match=r"is damaged \(action 2 has a value"):
+        state.catch_up()
+
+
+@pytest.mark.parametrize(
+    ("field", "line"), [("relations", "a|b|c"), ("counts", "a:1"), ("colours", "a:b"), ("objects", "a"), ("comment", "a")]
+)
+def test_the_longest_text_that_is_taken_is_possible_in_a_log(field: str, line: str, tmp_path: Path) -> None:
+    state = open_state(make_described(tmp_path / "rich", 1, rich=RICH))
+    lines = [line.replace("a", f"{number:04x}") for number in range(0x10000)]
+    text = "\n".join(lines)[:20_000].rpartition("\n")[0]
+    state.record([action("k0", field, text, before=state.value("k0", field))])
+    assert open_state(tmp_path / "rich").value("k0", field, "Ann") is not None

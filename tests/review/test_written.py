@@ -12,7 +12,7 @@ from tests.review.browser import CHROMIUM, Browser
 from tests.review.corpora import action
 from tests.tasks.described import described_folder
 from vip.config import SampleSettings
-from vip.errors import InputError, UsageError
+from vip.errors import InputError, StoreError, UsageError
 from vip.records import Famous
 from vip.review.blanks import log_path
 from vip.review.log import ReviewLog
@@ -310,3 +310,11 @@ def test_the_page_fits_the_window_and_has_no_serious_fault(chromium: Browser, tm
         begin(chromium, served, width=width)
         assert chromium.run("document.documentElement.scrollWidth <= innerWidth") is True
         assert serious_faults(chromium) == []
+
+
+def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_damaged(state: WrittenState) -> None:
+    item = state.items[0]
+    state.record([action(item.id, item.fields[0], "x" * 5000)])
+    state.log.append([action(item.id, item.fields[0], "x" * 5001)])
+    with pytest.raises(StoreError, match=r"is damaged \(action 2 has a value"):
+        state.catch_up()

@@ -19,7 +19,7 @@ from vip import store
 from vip.errors import InputError, UsageError
 from vip.html.markup import showable
 from vip.review.fields import COMMENT, MOST_TEXT
-from vip.review.log import ReviewLog
+from vip.review.log import Action, ReviewLog
 from vip.review.log_state import LogState
 from vip.review.videos import clips_in
 from vip.tasks.fiber.hits import (
@@ -103,6 +103,13 @@ class BlankState(LogState):
         if len(answers) > MOST_ANSWERS or any(len(answer) > MOST_ANSWER_LETTERS for answer in answers):
             raise UsageError(f"A blank has at most {MOST_ANSWERS} answers of at most {MOST_ANSWER_LETTERS} letters.")
         return "\n".join(answers) or None
+
+    def most_letters(self, field: str) -> int:
+        return MOST_TEXT if field == COMMENT else MOST_ANSWERS * (MOST_ANSWER_LETTERS + 1)
+
+    def is_possible(self, action: Action) -> bool:
+        lines = (action.after or "").splitlines() if action.field == FILLED else ()
+        return len(lines) <= MOST_ANSWERS and all(len(line) <= MOST_ANSWER_LETTERS for line in lines)
 
     def answers(self, item: BlankItem, reviewer: str) -> list[str]:
         """Return what a person filled a blank with, the most natural first."""

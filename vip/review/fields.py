@@ -18,8 +18,8 @@ from functools import lru_cache
 from vip.errors import UsageError
 from vip.html.markup import showable
 from vip.records import Famous
-from vip.review.rich import RICH_TEXTS, clean_rich
-from vip.untrusted import one_line
+from vip.review.rich import LISTS, RICH_TEXTS, clean_rich
+from vip.untrusted import one_line, shorten
 
 PACKAGE = "vip.review"  # whose templates, scripts and styles pages are made of
 TEXTS: tuple[str, ...] = ("dense_caption", *Famous.model_fields)
@@ -34,6 +34,7 @@ VERDICT_FIELDS = {None: "verdict", "1": "verdict", "2": "verdict.2", "3": "verdi
 MOST_TEXT, MOST_NAME, MOST_UID = 20_000, 60, 64
 ENGINE = "engine:"
 """The names begin so under which engines write; a person cannot take one."""
+MOST_ENGINE = 300  # letters of the name of an engine; it may be a path
 UID = re.compile(rf"[A-Za-z0-9._-]{{1,{MOST_UID}}}")
 
 _WRONG_FIELDS = tuple(f"{WRONG}:{name}" for name in ALL_TEXTS)
@@ -88,6 +89,21 @@ def clean_reviewer(name: object) -> str:
     if text.casefold().startswith(ENGINE):
         raise UsageError(f"Names that begin with {ENGINE} are those of engines. Give another name.")
     return text
+
+
+def engine_reviewer(name: str) -> str:
+    """Return the name under which an engine writes."""
+    return f"{ENGINE}{shorten(name, MOST_ENGINE)}"
+
+
+def is_possible_name(reviewer: str) -> bool:
+    """Return whether a name in a log is no longer than those that vip writes there."""
+    return len(reviewer) <= (len(ENGINE) + MOST_ENGINE + 1 if reviewer.startswith(ENGINE) else MOST_NAME)  # 1: the mark of a cut
+
+
+def most_letters(field: str) -> int:
+    """Return how long a value in a log can be; a list grows where space is put around its marks, as in `a | b | c`."""
+    return 2 * MOST_TEXT if field in LISTS else MOST_TEXT
 
 
 def objects_of(value: str) -> tuple[str, ...]:

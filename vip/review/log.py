@@ -18,6 +18,7 @@ from typing import NamedTuple
 
 from vip import databases
 from vip.errors import StoreError
+from vip.review.fields import MOST_NAME, is_possible_name
 from vip.untrusted import one_line
 
 NAME = "review.sqlite"
@@ -222,7 +223,10 @@ class StaleValueError(Exception):
 def _action(row: Sequence[object]) -> Action:
     if tuple(map(type, row)) not in _KINDS:
         raise sqlite3.DatabaseError("a value is not of the kind of its column")
-    return Action._make(row)
+    action = Action._make(row)
+    if not is_possible_name(action.reviewer) or len(action.field) > MOST_NAME or len(action.created_utc) > MOST_NAME:
+        raise sqlite3.DatabaseError(f"action {action.number} has a name, a field or a time that is too long")
+    return action
 
 
 def _shortened(exc: Exception) -> str:

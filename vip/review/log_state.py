@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from vip.errors import StoreError, UsageError
-from vip.review.fields import UID
+from vip.review.fields import MOST_TEXT, UID
 from vip.review.log import Action, NewAction, ReviewLog, StaleValueError
 from vip.untrusted import one_line
 
@@ -51,6 +51,10 @@ class LogState(ABC):
         """Return the value of a shared field that nobody has changed."""
         return None
 
+    def most_letters(self, field: str) -> int:
+        """Return how many letters a value has at most that `clean_value` returned."""
+        return MOST_TEXT
+
     def is_possible(self, action: Action) -> bool:
         """Return whether a row of the log has a value that its field can have; the log may come from a stranger."""
         return True
@@ -74,7 +78,7 @@ class LogState(ABC):
             StoreError: it is damaged.
         """
         for action in self.log.read(after=self.last):
-            if not self.is_possible(action):
+            if len(action.after or "") > self.most_letters(action.field) or not self.is_possible(action):
                 raise StoreError(
                     f"{self.log.path} is damaged (action {action.number} has a value that {one_line(action.field)[:40]!r} does not have)."
                     " Rename it, or restore it from a copy."

@@ -115,6 +115,9 @@ class QuestionState(LogState):
             raise UsageError("The question has no such option. Reload the page.")
         return action
 
+    def most_letters(self, field: str) -> int:
+        return MOST_TEXT if field == COMMENT else MOST_OPTION_LETTERS
+
     def is_possible(self, action: Action) -> bool:
         allowed = _CHOSEN[self.way].get(action.field)
         if allowed is not None and action.after is not None and action.after not in allowed:

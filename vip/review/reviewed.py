@@ -14,7 +14,7 @@ from vip.dataset.rows import KeyframeRow, VideoSample
 from vip.errors import StoreError, UsageError
 from vip.export.sources import ExportSource
 from vip.records import Description, Famous, Reviewed, RichFields
-from vip.review.fields import ALL_TEXTS, objects_of
+from vip.review.fields import ALL_TEXTS, most_letters, objects_of
 from vip.review.log import NAME, Action, ReviewLog
 from vip.review.rich import RICH_TEXTS, rich_texts, rich_value
 from vip.store import Run
@@ -74,7 +74,9 @@ class ReviewedTexts:
 
 
 def _check(action: Action, path: Path) -> None:
-    """Check that the text of a rich field fits it; a log may come from a stranger."""
+    """Check that a text is not too long, and fits a rich field; a log may come from a stranger."""
+    if len(action.after or "") > most_letters(action.field):
+        raise StoreError(f"{path}: damaged (action {action.number} has too long a text). Rename it, or restore it from a copy.")
     if action.field in RICH_TEXTS:
         try:
             rich_value(action.field, action.after or "")

@@ -24,7 +24,7 @@ from vip.captioning.session import CaptionSession, check_engine, open_session
 from vip.errors import BackendError, ReplyError, UsageError
 from vip.llm.client import EngineClient
 from vip.records import Famous
-from vip.review.fields import ENGINE, objects_of
+from vip.review.fields import ENGINE, engine_reviewer, objects_of
 from vip.review.items import ReviewItem
 from vip.review.log import Action, NewAction
 from vip.wording import option
@@ -199,7 +199,7 @@ async def _ask_all(session: CaptionSession, state: ReviewState, todo: Sequence[R
                 uid = f"{PROMPT}.{digest}.{uuid4().hex[:DIGEST_LETTERS]}"
                 action = NewAction(
                     uid=uid,
-                    reviewer=f"{ENGINE}{client.engine.name}",
+                    reviewer=engine_reviewer(client.engine.name),
                     item=item.id,
                     field="dense_caption",
                     before=before,

@@ -25,6 +25,7 @@ from vip.review.fields import (
     WRONG,
     clean_value,
     is_shared,
+    most_letters,
 )
 from vip.review.items import ItemIndex, ReviewItem
 from vip.review.log import Action, NewAction, ReviewLog
@@ -70,6 +71,9 @@ class ReviewState(LogState):
 
     def clean_value(self, field: str, value: str | None) -> str | None:
         return clean_value(field, value)
+
+    def most_letters(self, field: str) -> int:
+        return most_letters(field)
 
     def is_possible(self, action: Action) -> bool:
         return action.after is None or action.after in ALLOWED.get(action.field, (action.after,))

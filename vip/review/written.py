@@ -146,6 +146,9 @@ class WrittenState(LogState):
             lines = list(dict.fromkeys(line for line in lines if line))
         return "\n".join(lines).strip() or None
 
+    def most_letters(self, field: str) -> int:
+        return MOST_TEXT
+
     def clean(self, action: NewAction) -> NewAction:
         cleaned = super().clean(action)
         if action.field not in (COMMENT, *self.items[self.item_numbers[action.item]].fields):
