@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
+import struct
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
 import pytest
 
 from tests.baselines.made import write_features
+from vip.baselines import features
 from vip.baselines.features import FeatureFile, FeatureStore
 from vip.errors import InputError
 
@@ -144,6 +147,85 @@ def test_pieces_that_no_memory_should_hold_are_refused(tmp_path: Path) -> None:
         FeatureFile(tmp_path / "g.h5")
 
 
+TEXT = h5py.string_dtype()
+
+
+def with_ids(path: Path, count: int, **how: Any) -> Path:
+    """Features of which nothing is written, and ids that are."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("feat", (count, 1, 2), "f4")
+        file.create_dataset("ids", **how)
+    return path
+
+
+def with_stated_ids(path: Path, count: int, text: str, *, stated: int | None = None) -> Path:
+    """A file in which all ids are one text, which lies in it once, of the length that is stated."""
+    with h5py.File(path, "w") as file:
+        file.create_dataset("feat", (count, 1, 2), "f4")
+        ids = file.create_dataset("ids", (count,), TEXT)
+        ids[0] = text
+        file.flush()
+        start = ids.id.get_offset()
+    data = bytearray(path.read_bytes())
+    row = struct.pack("<I", stated or len(text)) + data[start + 4 : start + 16]
+    data[start : start + 16 * count] = row * count
+    path.write_bytes(data)
+    return path
+
+
+@pytest.mark.parametrize("userblock", [0, 1024])
+def test_ids_of_any_length_are_read_wherever_they_lie_in_the_file(userblock: int, tmp_path: Path) -> None:
+    with h5py.File(tmp_path / "f.h5", "w", userblock_size=userblock) as file:
+        file["feat"] = FEATS
+        file.create_dataset("ids", data=["a", "é" * 500, "c"], dtype=TEXT)
+    assert FeatureFile(tmp_path / "f.h5").rows == {"a": 0, "é" * 500: 1, "c": 2}
+
+
+def test_a_text_that_is_stored_once_and_stands_for_all_ids_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = with_stated_ids(tmp_path / "one.h5", 50, "x" * 1_000_000)
+    with pytest.raises(InputError, match="50 ids of up to 1,000,000 bytes, 50,000,000 bytes together"):
+        FeatureFile(path)
+    with pytest.raises(InputError, match="2 ids of up to 1,000,000,000 bytes"):
+        FeatureFile(with_stated_ids(tmp_path / "lie.h5", 2, "x", stated=1_000_000_000))
+    monkeypatch.setattr(features, "MOST_IDS_BYTES", 1000)
+    with pytest.raises(InputError, match="20 ids of up to 51 bytes, 1,020 bytes together"):
+        FeatureFile(with_stated_ids(tmp_path / "many.h5", 20, "x" * 51))
+    with pytest.raises(InputError, match="more than once"):
+        FeatureFile(with_stated_ids(tmp_path / "few.h5", 20, "x" * 50))
+
+
+@pytest.mark.parametrize("how", [{"shape": (9,)}, {"shape": (9,), "fillvalue": "x"}, {"data": list("abcdefghi"), "chunks": (3,)}])
+def test_ids_of_any_length_whose_rows_are_nowhere_or_packed_are_refused(how: dict[str, Any], tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="ids of any length that are packed, or not written"):
+        FeatureFile(with_ids(tmp_path / "f.h5", 9, dtype=TEXT, **how))
+
+
+def test_ids_that_unpack_to_more_than_any_names_have_are_refused(tmp_path: Path) -> None:
+    unwritten = with_ids(tmp_path / "f.h5", 2_000_000, shape=(2_000_000,), dtype="S1000", chunks=(10_000,), compression="gzip")
+    assert unwritten.stat().st_size < 4000
+    with pytest.raises(InputError, match="2,000,000 ids of up to 1,000 bytes, 2,000,000,000 bytes together"):
+        FeatureFile(unwritten)
+    chunk = {"shape": (1,), "maxshape": (None,), "chunks": (10**6,), "compression": "gzip"}
+    with pytest.raises(InputError, match="1 ids of up to 900 bytes, 900,000,000 bytes together"):
+        FeatureFile(with_ids(tmp_path / "g.h5", 1, dtype="S900", **chunk))
+
+
+@pytest.mark.parametrize("kind", [h5py.vlen_dtype("f8"), [("name", TEXT)], [("name", "S5")], "c8"])
+def test_ids_are_names_or_numbers(kind: Any, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"has ids of the type .* ids are names or numbers"):
+        FeatureFile(with_ids(tmp_path / "f.h5", 9, shape=(9,), dtype=np.dtype(kind)))
+
+
+@pytest.mark.parametrize("noted", ["2", np.array([2]), np.array([b"2"] * 99, TEXT)], ids=["text", "list", "texts"])
+def test_an_attribute_of_any_size_is_not_read(noted: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])
+    with h5py.File(path, "a") as file:
+        file["feat"].attrs["appearance"] = noted
+    monkeypatch.delattr(h5py.AttributeManager, "__getitem__")
+    with pytest.raises(InputError, match="the attribute appearance is no number"):
+        FeatureFile(path)
+
+
 @pytest.mark.parametrize("noted", ["many", [1, 2], "\x1b[31m"])
 def test_an_attribute_that_is_no_number_is_one_sentence(noted: object, tmp_path: Path) -> None:
     path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])
@@ -163,8 +245,8 @@ def test_a_damaged_file_is_one_sentence_wherever_the_damage_is(tmp_path: Path) -
             data[place] ^= 1 << int(random.integers(8))
         path.write_bytes(data)
         try:
-            features = FeatureStore([path])
-            features.read([video for video in "abc" if features.has(video)])
+            store = FeatureStore([path])
+            store.read([video for video in "abc" if store.has(video)])
         except InputError:
             refused += 1
     assert refused > 20

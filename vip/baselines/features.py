@@ -25,7 +25,7 @@ PAPER_WIDTH, PAPER_APPEARANCE = 4096, 2048
 Floats = npt.NDArray[np.float32]
 DAMAGED = (OSError, RuntimeError, *DAMAGE)
 """What h5py raises for a damaged file."""
-MOST_IDS, MOST_ID_BYTES = 5_000_000, 1000
+MOST_IDS, MOST_ID_BYTES, MOST_IDS_BYTES = 5_000_000, 1000, 64 * 2**20  # 5 million names of YouTube have 55 MB
 MOST_BLOCK_BYTES = 2**30  # of a row, and of a chunk, which is unpacked whole; the maps of HME have 13 MB a video
 
 
@@ -104,9 +104,14 @@ class FeatureFile:
         return appearance, width - appearance
 
     def _noted_appearance(self) -> int | None:
+        attributes = self._feat.attrs
         try:
-            noted = self._feat.attrs.get("appearance")
-            return None if noted is None else int(noted)
+            if "appearance" not in attributes:
+                return None
+            noted = attributes.get_id("appearance")
+            if noted.shape != () or noted.dtype.kind not in "iuf":  # a text is not even read: it may be of any length
+                raise TypeError("no number")
+            return int(attributes["appearance"])
         except DAMAGED as exc:
             raise InputError(f"{self.path}: the attribute appearance is no number. Make the file again.") from exc
 
@@ -208,21 +213,52 @@ def dataset_in(file: Any, name: str, path: Path) -> Any | None:
 
 
 def _read_ids(path: Path, ids: Any) -> npt.NDArray[Any]:
-    if ids.size > MOST_IDS or ids.dtype.itemsize > MOST_ID_BYTES:
-        raise InputError(f"{path} has {ids.size:,} ids of {ids.dtype.itemsize:,} bytes. Give features in the form of NExT-QA.")
+    """Return the ids, after a check of the memory they take: h5py takes as much as a file states, also for rows that are not written."""
+    import h5py
+
     try:
+        text = h5py.check_string_dtype(ids.dtype)
+        if ids.dtype.kind not in "biufS" and text is None:
+            raise InputError(
+                f"{path} has ids of the type {one_line(str(ids.dtype))[:60]}. Give features in the form of NExT-QA: ids are names or numbers."
+            )
+        most, total = ids.dtype.itemsize, ids.dtype.itemsize * max(ids.size, math.prod(ids.chunks or ()))
+        if ids.size and text is not None and text.length is None and ids.size <= MOST_IDS:
+            lengths = _stated_lengths(path, ids)
+            most, total = int(lengths.max()), int(lengths.sum())
+        if ids.size > MOST_IDS or most > MOST_ID_BYTES or total > MOST_IDS_BYTES:
+            raise InputError(
+                f"{path} has {ids.size:,} ids of up to {most:,} bytes, {total:,} bytes together. Give features in the form of NExT-QA."
+            )
         return np.asarray(ids[:])
     except DAMAGED as exc:
         raise InputError(f"{path} has ids that cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
 
 
+def _stated_lengths(path: Path, ids: Any) -> npt.NDArray[np.int64]:
+    """Return the length of each text of any length. h5py does not tell it without taking the memory, and all rows may lead to one text.
+
+    Raises:
+        InputError: the rows do not lie in one piece, as h5py writes them where nothing else is asked of it.
+    """
+    row = np.dtype([("length", "<u4"), ("place", f"V{ids.file.id.get_create_plist().get_sizes()[0] + 4}")])
+    start = ids.id.get_offset()
+    if ids.chunks is not None or start is None or ids.id.get_storage_size() != ids.size * row.itemsize:
+        raise InputError(f"{path} has ids of any length that are packed, or not written. Write them as numbers or as text of fixed length.")
+    rows = np.fromfile(path, row, ids.size, offset=start)
+    if len(rows) < ids.size:
+        raise ValueError("it is cut off")
+    return rows["length"].astype(np.int64)
+
+
 def _rows_by_id(path: Path, ids: npt.NDArray[Any]) -> dict[str, int]:
     """Return the row of each video; ids may be numbers, bytes or text."""
-    names = [name.decode("utf-8", "replace") if isinstance(name, bytes) else str(name) for name in ids.tolist()]
-    rows = {name: row for row, name in enumerate(names)}
-    if len(rows) < len(names):
-        doubled = next(name for row, name in enumerate(names) if rows[name] != row)
-        raise InputError(f"{path} has the id {one_line(doubled)[:60]} more than once. Make it again: one id a video.")
+    rows: dict[str, int] = {}
+    for row, value in enumerate(ids.flat):
+        name = value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+        if name in rows:
+            raise InputError(f"{path} has the id {one_line(name)[:60]} more than once. Make it again: one id a video.")
+        rows[name] = row
     return rows
 
 
