@@ -184,3 +184,15 @@ def test_a_log_of_a_stranger_with_a_text_that_is_too_long_is_damaged(field: str,
     state.log.append([action(state.items[0].id, field, text)])
     with pytest.raises(StoreError, match=r"is damaged \(action 2 has a value"):
         state.catch_up()
+
+
+def test_answers_and_names_of_a_stranger_do_nothing_to_a_terminal_and_are_no_formulas(tmp_path: Path) -> None:
+    state, hostile = open_blanks(tmp_path, 1), "\x1b]0;x\x07\x9b31m\u202ed"
+    for field in ("answers", "comment"):
+        state.log.append([action(state.items[0].id, field, f"=1+1{hostile}", by=f"=cmd{hostile}")])
+    export_answers(state, tmp_path / "results.csv")
+    text = (tmp_path / "results.csv").read_text()
+    assert all(letter.isprintable() for letter in text.replace("\n", ""))
+    (row,) = csv.DictReader(text.splitlines())
+    assert row["WorkerId"] == "'=cmdd"
+    assert json.loads(row["Answer.taskAnswers"]) == [{"answer-1-0": f"=1+1{hostile}", "comments": f"=1+1{hostile}"}]

@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +32,7 @@ from vip.tasks.fiber.hits import (
 )
 from vip.tasks.fiber.records import FiberRecord
 from vip.tasks.fiber.results import ANSWERS, MOST_ANSWER_LETTERS
-from vip.untrusted import one_line
+from vip.untrusted import one_line, printable_json
 from vip.wording import option
 
 FILLED = "answers"
@@ -169,11 +168,11 @@ def _assignments(state: BlankState) -> Iterator[list[str]]:
             if not answered:
                 continue
             comments = [text for item in hit if (text := state.value(item.id, COMMENT, reviewer))]
-            sent = json.dumps([{**answered, "comments": "\n".join(comments)}], ensure_ascii=False)
+            sent = printable_json([{**answered, "comments": "\n".join(comments)}])
             cells = [cell for item in hit for cell in hit_cells(item.record)]
             hit_id = _digest(*(item.id for item in hit), *(item.record.masked_caption for item in hit))
             padding = [""] * (5 * state.per_hit - len(cells))
-            yield [hit_id, _digest(hit_id, reviewer), guard_cell(reviewer), "Submitted", *cells, *padding, sent]
+            yield [hit_id, _digest(hit_id, reviewer), guard_cell(one_line(reviewer)), "Submitted", *cells, *padding, sent]
 
 
 def _digest(*texts: str) -> str:
