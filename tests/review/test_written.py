@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cli.terminal import vip
 from tests.review.browser import CHROMIUM, Browser
 from tests.review.corpora import action
 from tests.tasks.described import described_folder
@@ -17,7 +18,7 @@ from vip.records import Famous
 from vip.review.blanks import log_path
 from vip.review.log import ReviewLog
 from vip.review.question_items import kind_of_file
-from vip.review.written import WrittenState, export_written, read_written_items, shown_sample
+from vip.review.written import MOST_FILES, WrittenState, export_written, read_written_items, shown_sample
 from vip.tasks.files import read_predictions, write_samples
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.records import Blank, DescriptionText, FreeText, KeyframeDescription, Sample, SamplePicture, Subtitle
@@ -193,6 +194,30 @@ def test_second_answers_are_a_file_of_their_own(state: WrittenState, tmp_path: P
     with pytest.raises(UsageError, match=r"human.2.jsonl exists already"):
         export_written(state, tmp_path / "human.jsonl", source=tmp_path / "i.jsonl")
     assert not done.paths[0].exists()
+
+
+def test_of_very_many_answers_to_a_sample_the_first_are_written_and_the_others_counted(state: WrittenState, tmp_path: Path) -> None:
+    """A log of a stranger with 400 names made 400 files, and a sentence that named them all."""
+    for number in range(MOST_FILES + 3):
+        write(state, 0, "First.", "Second.", by=f"p{number:02}")
+    write(state, 1, "First.", "Second.")
+    (tmp_path / "h").mkdir()
+    done = vip(tmp_path, "review", "infilling.jsonl", "--export", "h/human.jsonl")
+    assert len(list((tmp_path / "h").iterdir())) == MOST_FILES
+    shown = " ".join(done.out.split())
+    assert "2 answers in h/human.jsonl (second answers and so on in human.2.jsonl to human.50.jsonl), 0 missing." in shown
+    assert "Up to 53 people answered one sample. The first 50 answers to each are written, and 3 left out." in shown
+    again = vip(tmp_path, "review", "infilling.jsonl", "--export", "h/human.jsonl", "--overwrite", "--json")
+    assert json.loads(again.out)["left_out"] == 3
+
+
+def test_progress_of_everybody_is_that_of_each(state: WrittenState) -> None:
+    write(state, 0, "First.", "One.", by="Bob")
+    write(state, 0, "Second.", "Two.", by="Ann")
+    write(state, 1, "Second.", "Two.", by="Bob")
+    state.record([action(state.items[1].id, "comment", "No.", by="Eve")])
+    for state.judgements in (None, 1, 2):
+        assert state.progress_by_reviewer() == {name: state.progress(name) for name in ("Ann", "Bob", "Eve")}
 
 
 def test_without_an_answer_there_is_no_export(state: WrittenState, tmp_path: Path) -> None:

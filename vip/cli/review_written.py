@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,12 +10,14 @@ from vip.cli.console import Console, print_json
 from vip.cli.review_questions import RunServer
 from vip.errors import UsageError
 from vip.untrusted import one_line
-from vip.wording import counted
+from vip.wording import counted, option
 
 if TYPE_CHECKING:
     from vip.review.log_server import LogServer
     from vip.review.written import WrittenState
     from vip.tasks.sample_pictures import PictureSources
+
+MOST_NAMED = 4  # files
 
 
 def review_written(
@@ -73,18 +75,30 @@ def _maker(state: WrittenState, title: str, sources: PictureSources) -> Callable
 
 
 def _export(state: WrittenState, out: Path, source: Path, console: Console, *, overwrite: bool) -> None:
-    from vip.review.written import export_written
+    from vip.review.written import MOST_FILES, export_written
 
     done = export_written(state, out, source=source, overwrite=overwrite)
     if console.as_json:
         files = [str(path) for path in done.paths]
-        print_json({"export": files, "answered": done.answered, "missing": done.missing, "next": done.next.strip("`")})
-    others = f" (second answers and so on in {', '.join(path.name for path in done.paths[1:])})" if len(done.paths) > 1 else ""
+        counts = {"answered": done.answered, "missing": done.missing, "left_out": done.left_out}
+        print_json({"export": files, **counts, "next": done.next.strip("`")})
+    others = f" (second answers and so on in {_shown_names(done.paths[1:])})" if len(done.paths) > 1 else ""
     console.write_line(f"{counted(done.answered, 'answer')} in {done.paths[0]}{others}, {done.missing:,} missing. Next: {done.next}.")
+    if done.left_out:
+        console.write_line(
+            f"Up to {done.most_answers:,} people answered one sample. The first {MOST_FILES} answers to each are written, and"
+            f" {done.left_out:,} left out. Ask fewer people with {option('judgements')}."
+        )
+
+
+def _shown_names(paths: Sequence[Path]) -> str:
+    """Return the names of the files; of many the first and the last."""
+    names = [path.name for path in paths]
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{names[0]} to {names[-1]}"
 
 
 def _report(state: WrittenState, console: Console) -> None:
-    people = {name: state.progress(name) for name in state.reviewers()}
+    people = state.progress_by_reviewer()
     if console.as_json:
         print_json({"samples": len(state.items), "reviewers": people})
     console.write_line(counted(len(state.items), "sample"))

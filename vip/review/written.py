@@ -12,6 +12,7 @@ write the five fields of FAMOuS, or a dense caption; of a question its answer. N
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -49,6 +50,7 @@ DENSE = "dense_caption"
 MOST_SAMPLES = 200_000
 MOST_TARGETS = 20
 MOST_TEXT = 5000
+MOST_FILES = 50  # of one export; a log of a stranger may name any number of people
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,6 +176,17 @@ class WrittenState(LogState):
         done = sum(reviewer in people for people in self._finished.values())
         return {"done": done, "total": done + sum(self._is_open(item, reviewer) for item in self.items)}
 
+    def progress_by_reviewer(self) -> dict[str, dict[str, int]]:
+        """Return the progress of everybody by name, in one pass over the samples."""
+        asked, done, done_open = 0, Counter[str](), Counter[str]()
+        for item in self.items:
+            people = self._finished.get(item.id, {})
+            is_open = self.judgements is None or len(people) < self.judgements
+            asked += is_open
+            done.update(people.keys())
+            done_open.update(people.keys() if is_open else ())
+        return {name: {"done": done[name], "total": done[name] + asked - done_open[name]} for name in self.reviewers()}
+
 
 # ---------------------------------------------------------------- what the page shows
 
@@ -250,10 +263,14 @@ class WrittenExport:
     """The first answers; then the second ones, and so on, where several people answered one sample."""
     next: str
     """The command that reads it, in backquotes."""
+    most_answers: int
+    """To one sample."""
+    left_out: int
+    """Answers behind the first `MOST_FILES` to a sample."""
 
 
 def export_written(state: WrittenState, out: Path, *, source: Path, overwrite: bool = False) -> WrittenExport:
-    """Write what people answered, as predictions.
+    """Write what people answered, as predictions; of each sample the first `MOST_FILES` answers.
 
     Raises:
         UsageError: the file is there already, or has the wrong ending.
@@ -263,19 +280,25 @@ def export_written(state: WrittenState, out: Path, *, source: Path, overwrite: b
     if out.suffix.lower() != ".jsonl":
         raise UsageError(f"{out}: answers are written as predictions. Name a file with .jsonl.")
     state.catch_up()
-    most = max((len(state.finished_by(item)) for item in state.items), default=0)
+    counts = [len(state.finished_by(item)) for item in state.items]
+    most = max(counts, default=0)
     if not most:
         raise InputError(f"Nobody has finished a sample of {source} yet. Run `vip review {source}` first.")
-    paths = (out, *(out.with_name(f"{out.stem}.{place}.jsonl") for place in range(2, most + 1)))
+    paths = (out, *(out.with_name(f"{out.stem}.{place}.jsonl") for place in range(2, min(most, MOST_FILES) + 1)))
     for path in paths:
         check_is_file(path)
         if store.exists(path) and not overwrite:
             raise UsageError(f"{path} exists already. Add {option('overwrite')} to replace it, or name another file.")
     for place, path in enumerate(paths):
         store.write_rows(path, predictions_of(state, place))
-    answered = sum(bool(state.finished_by(item)) for item in state.items)
-    following = call("score", shlex.quote(str(out)), samples=shlex.quote(str(source)))
-    return WrittenExport(answered, len(state.items) - answered, paths, following)
+    return WrittenExport(
+        answered=(answered := sum(map(bool, counts))),
+        missing=len(counts) - answered,
+        paths=paths,
+        next=call("score", shlex.quote(str(out)), samples=shlex.quote(str(source))),
+        most_answers=most,
+        left_out=sum(max(0, count - MOST_FILES) for count in counts),
+    )
 
 
 def predictions_of(state: WrittenState, place: int = 0) -> Iterator[Prediction]:
