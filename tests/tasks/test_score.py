@@ -15,11 +15,11 @@ import pytest
 from tests.tasks.scoring import Lacking, WordShare, WordTask, answer, joined, sample, write
 from vip.errors import BackendError, InputError, UsageError
 from vip.metrics import Pair, Result
-from vip.metrics.statistics import Floats, bootstrap_weighted, compare_groups, estimate_mean
+from vip.metrics.statistics import DifferenceTest, Floats, bootstrap_weighted, compare_groups, estimate_mean
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile, Pairs, join_files
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.score import MOST_ENGINES, _named, choose_metrics, frame_budget, score
+from vip.tasks.score import MOST_ENGINES, _named, choose_metrics, frame_budget, is_mean, score
 
 DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
 SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
@@ -263,6 +263,35 @@ def test_a_group_that_a_sample_names_twice_counts_it_once(tmp_path: Path) -> Non
     assert (group.n, group.value) == (2, 50.0)
 
 
+def test_however_many_groupings_there_are_each_looks_at_its_own_samples_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole: list[Result] = []
+    compared: list[int] = []
+
+    def noted_mean(result: Result) -> bool:
+        whole.extend([result] if len(result.per_sample or ()) == 50 else [])
+        return is_mean(result)
+
+    def noted_test(values: Sequence[float], clusters: Sequence[str], *masks: Sequence[bool]) -> DifferenceTest:
+        compared.append(len(values))
+        return compare_groups(values, clusters, *masks)
+
+    monkeypatch.setattr("vip.tasks.score.is_mean", noted_mean)
+    monkeypatch.setattr("vip.tasks.score.compare_groups", noted_test)
+    names = [f"g{place}" for place in range(100)]
+    some = [sample(str(n), "a b", video=f"v{n}", groups={name: (str(n),) for name in names} if n < 2 else {}) for n in range(50)]
+    score(joined(tmp_path, some, [answer(one, "a") for one in some]), WordTask(), WordTask().metrics)
+    assert len(whole) < 5
+    assert compared == [2] * len(names)
+
+
+def test_a_metric_that_is_no_mean_scores_no_more_groups_again_than_its_bound(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.score.MOST_RESCORED_GROUPS", 1)
+    groups = score(scored_file(tmp_path), WordTask(), [LargestLength()]).result.metrics["largest"].groups["domain"]
+    assert groups["Games"].value is not None
+    assert (groups["Sports"].value, groups["Sports"].n) == (None, 3)
+    assert groups["Sports"].no_interval == "The value is no mean over samples, and is scored again for the first 1 groups alone."
+
+
 def test_three_groups_have_a_value_each_and_no_difference(tmp_path: Path) -> None:
     three = [sample(name, name, groups={"type": (name,)}) for name in "abc"]
     found = score(joined(tmp_path, three, [answer(one, "a") for one in three]), WordTask(), WordTask().metrics).result.metrics["word-share"]
@@ -283,6 +312,8 @@ def test_three_groups_have_a_value_each_and_no_difference(tmp_path: Path) -> Non
         ({"pictures": (8, 8), "engines": ("baseline:random", "openai:m")}, "8 frames"),
         ({"pictures": (8, 8), "parameters": {"longest_side_px": "512"}}, "8 frames, 512 px"),
         ({"pictures": (8, 8), "parameters": {"longest_side_px": ["512", "768"]}}, "8 frames"),
+        ({"pictures": (8, 8), "parameters": {"longest_side_px": "²"}}, "8 frames"),
+        ({"pictures": (8, 8), "parameters": {"longest_side_px": "5" * 5000}}, "8 frames"),
     ],
 )
 def test_the_budget_of_frames_is_what_the_samples_say(facts: dict[str, object], label: str | None) -> None:

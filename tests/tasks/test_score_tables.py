@@ -11,7 +11,8 @@ from vip.records import NOT_DETERMINED
 from vip.tasks.comparison import Difference
 from vip.tasks.records import JudgeCalibration, Prediction, Score
 from vip.tasks.score import score
-from vip.tasks.score_tables import comparison_table, group_table, groupings, p_cell, result_labels, score_cell, score_tables
+from vip.tasks.score_tables import comparison_table, group_tables, p_cell, result_labels, score_cell, score_tables
+from vip.tasks.shown_results import numbered_groups
 
 
 def texts(table_rows: tuple[tuple[object, ...], ...]) -> list[list[str]]:
@@ -108,11 +109,30 @@ def test_differences_are_marked_after_holm_and_have_both_p_values() -> None:
 def test_a_group_is_a_row_with_its_own_number_of_samples() -> None:
     groups = {"domain": {"Games": score_of(10.0, n=3), "Sports": score_of(20.0, n=1200)}}
     one = result("infilling-1", "mine", metrics={"rouge-l": score_of(15.0, groups=groups), "plain": score_of(1.0)})
-    table = group_table(one, "domain", label="mine", number=4)
+    (table,) = group_tables(one, label="mine", number=4)
     assert (table.title, table.columns) == ("mine: infilling-1, famous by domain (text only)", ("Domain", "ROUGE-L", "Samples"))
     assert texts(table.rows) == [["Games", "10.00", "3"], ["Sports", "20.00", "1,200"]]
     assert [row[1].link for row in table.rows] == ["#r4-1-1", "#r4-1-2"]
-    assert groupings(one) == ["domain"]
+    assert numbered_groups(one) == {"domain": {"Games": 1, "Sports": 2}}
+
+
+def test_a_group_that_a_metric_lacks_has_no_figure_in_its_column() -> None:
+    groups = {"domain": {"Games": score_of(10.0, n=3)}}, {"domain": {"Sports": score_of(20.0, n=4)}}
+    one = result("infilling-1", "mine", metrics={name: score_of(1.0, groups=some) for name, some in zip("ab", groups, strict=True)})
+    (table,) = group_tables(one, label="mine")
+    assert texts(table.rows) == [["Games", "10.00", "–", "3"], ["Sports", "–", "20.00", "4"]]
+
+
+def test_files_that_have_hundreds_of_metrics_together_share_a_table_of_a_hundred() -> None:
+    parts = {str(place): score_of(1.0) for place in range(30)}
+    files = [
+        result("infilling-1", str(file), metrics={f"{file}-{place}": score_of(1.0, parts=parts) for place in range(50)})
+        for file in range(3)
+    ]
+    whole, *apart = score_tables(files)
+    assert len(whole.columns) == 2 + 100 + 1
+    assert whole.notes[-1] == "50 metrics more of these files not shown: score fewer files at a time."
+    assert len(apart) == 100
 
 
 def test_results_are_named_by_their_engine_and_where_that_is_not_enough_by_their_file() -> None:

@@ -18,7 +18,7 @@ from vip.errors import BackendError, InputError, UsageError, did_you_mean
 from vip.metrics import Result, Status
 from vip.metrics.statistics import Floats, Indices, IntervalEstimate, bootstrap, bootstrap_weighted, compare_groups, estimate_mean
 from vip.protocols import Observer, SilentObserver
-from vip.tasks.pairs import JoinedFile, Pairs
+from vip.tasks.pairs import JoinedFile, Pairs, SampleKey
 from vip.tasks.records import Contrast, FrameBudget, JudgeCalibration, Score, TaskResult
 from vip.tasks.task import EncoderMetric, Task, TaskMetric
 from vip.untrusted import printable, shorten
@@ -32,6 +32,9 @@ ROUNDED_BY = 1e-4
 """A value that is further from the mean of its samples is no mean; published recalls are rounded to two digits."""
 MOST_IDS = 20
 MOST_ENGINES, MOST_LETTERS = 20, 300  # that a result names, and of each
+MOST_DIGITS = 9  # of the pixels that predictions name
+MOST_RESCORED_GROUPS = 1000
+"""Groups that are scored again, where the value of a metric is no mean: samples of somebody else may name any number."""
 
 
 @runtime_checkable
@@ -210,7 +213,7 @@ def frame_budget(joined: JoinedFile) -> FrameBudget | None:
         return FrameBudget(
             frames=most,
             chosen=", ".join(filter(None, parts)) or None,
-            longest_side_px=int(side) if isinstance(side, str) and side.isdigit() else None,
+            longest_side_px=int(side) if isinstance(side, str) and side.isascii() and side.isdigit() and len(side) <= MOST_DIGITS else None,
         )
     return FrameBudget(frames=None, chosen=described) if described else None
 
@@ -225,24 +228,37 @@ def _range(least: int, most: int, noun: str) -> str:
 def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Score:
     """Return the score of a metric over all pairs, and over each group of them."""
     groups: dict[str, dict[str, Score]] = {}
-    for grouping, members in _members(pairs).items():
+    is_a_mean, by_grouping, number = is_mean(result), group_members(pairs), 0
+    for grouping, members in by_grouping.items():
         groups[grouping] = {}
         for name, indices in sorted(members.items()):
+            number += 1
             some = pairs.take(indices)
-            of_group = _restrict(result, indices) if is_mean(result) else metric.score(list(some))
-            groups[grouping][name] = make_score(of_group, some, metric)
-    two = {grouping: members for grouping, members in _members(pairs).items() if len(members) == 2 and is_mean(result)}
-    contrasts = tuple(_contrast(result, grouping, members, pairs) for grouping, members in two.items())
+            if is_a_mean:
+                groups[grouping][name] = make_score(_restrict(result, indices), some, metric)
+            elif number <= MOST_RESCORED_GROUPS:
+                groups[grouping][name] = make_score(metric.score(list(some)), some, metric)
+            else:
+                groups[grouping][name] = _unscored_group(result, len(some))
+    two = {grouping: members for grouping, members in by_grouping.items() if len(members) == 2 and is_a_mean}
+    values, keys = result.per_sample_or_zero if two else (), pairs.keys
+    contrasts = tuple(_contrast(values, grouping, members, keys) for grouping, members in two.items())
     update = {"groups": groups, "contrasts": contrasts}
     return make_score(result, pairs, metric).model_copy(update=update)
 
 
-def _contrast(result: Result, grouping: str, members: Mapping[str, Sequence[int]], pairs: Pairs) -> Contrast:
-    """Return the difference of the two groups of a grouping."""
+def _unscored_group(result: Result, n: int) -> Score:
+    why = f"The value is no mean over samples, and is scored again for the first {MOST_RESCORED_GROUPS:,} groups alone."
+    return Score(value=None, value_answered=None, n=n, no_interval=why, signature=result.signature)
+
+
+def _contrast(values: Sequence[float], grouping: str, members: Mapping[str, Sequence[int]], keys: Sequence[SampleKey]) -> Contrast:
+    """Return the difference of the two groups of a grouping; samples in neither change nothing."""
     first, second = sorted(members)
     inside = [set(members[name]) for name in (first, second)]
-    masks = [[index in group for index in range(len(pairs))] for group in inside]
-    test = compare_groups(result.per_sample_or_zero, [key.video for key in pairs.keys], *masks)
+    either = sorted(inside[0] | inside[1])
+    masks = [[index in group for index in either] for group in inside]
+    test = compare_groups([values[index] for index in either], [keys[index].video for index in either], *masks)
     return Contrast(
         grouping=grouping,
         first=first,
@@ -255,7 +271,7 @@ def _contrast(result: Result, grouping: str, members: Mapping[str, Sequence[int]
     )
 
 
-def _members(pairs: Pairs) -> dict[str, dict[str, list[int]]]:
+def group_members(pairs: Pairs) -> dict[str, dict[str, list[int]]]:
     """Return the numbers of the pairs in each group of each grouping; a pair may be in several."""
     members: dict[str, dict[str, list[int]]] = {}
     for index, key in enumerate(pairs.keys):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
 
 from vip import files, store
@@ -24,6 +25,7 @@ from vip.tasks.records import TaskResult
 from vip.tasks.registry import load_task
 from vip.tasks.score import ScoredFile, choose_metrics, score
 from vip.tasks.score_tables import result_labels
+from vip.tasks.shown_results import shown_result
 from vip.tasks.task import SampleSource, Task, TaskMetric
 from vip.tasks.value.archive import unpacked_submission
 from vip.tasks.value.suite import SUITE, suite_files
@@ -61,7 +63,7 @@ class ScoreOptions:
     """Of each file of predictions, in their order, what it does not say itself: `{"clips": "16"}`; empty: nothing of any."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Scores:
     """Scored files, results that were scored before, and how the files differ."""
 
@@ -71,9 +73,14 @@ class Scores:
     differences: tuple[Difference, ...] = ()
     tasks: dict[str, Task] = field(default_factory=dict)
 
-    @property
+    @cached_property
+    def shown(self) -> list[TaskResult]:
+        """The results as tables and pages show them."""
+        return list(map(shown_result, self.results))
+
+    @cached_property
     def labels(self) -> list[str]:
-        return result_labels(self.results)
+        return result_labels(self.shown)
 
 
 def score_files(paths: Sequence[Path], options: ScoreOptions, *, observer: Observer | None = None) -> Scores:

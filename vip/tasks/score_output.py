@@ -12,7 +12,7 @@ from vip.html.charts import Chart
 from vip.tasks.budget_curve import budget_tables
 from vip.tasks.records import Score, TaskResult
 from vip.tasks.score_files import RESULT, Scores
-from vip.tasks.score_tables import budget_label, comparison_table, group_table, groupings, metric_name, score_tables
+from vip.tasks.score_tables import budget_label, comparison_table, group_tables, metric_name, score_tables
 from vip.tasks.table import Table, render
 from vip.tasks.task import ChecksAnswers, DrawsCharts
 
@@ -26,12 +26,12 @@ def all_tables(scores: Scores, *, paper: bool = False) -> list[Table]:
     Args:
         paper: the tables of the paper too, with published rows beside one's own.
     """
-    tables = score_tables(scores.results)
-    for number, (result, label) in enumerate(zip(scores.results, scores.labels, strict=True), 1):
-        tables += [group_table(result, grouping, label=label, number=number) for grouping in groupings(result)]
+    tables = score_tables(scores.shown)
+    for number, (result, label) in enumerate(zip(scores.shown, scores.labels, strict=True), 1):
+        tables += group_tables(result, label=label, number=number)
     if scores.differences:
         tables.append(comparison_table(scores.differences))
-    tables += budget_tables(scores.results)
+    tables += budget_tables(scores.shown)
     tables += answer_tables(scores)
     return tables + (paper_tables(scores) if paper else [])
 
@@ -52,7 +52,7 @@ def paper_charts(scores: Scores) -> list[Chart]:
     from vip.tasks.registry import load_task
 
     tasks: dict[str, object] = {(task := load_task(result.task)).name: task for result in scores.results}
-    return [chart for task in tasks.values() if isinstance(task, DrawsCharts) for chart in task.charts(scores.results)]
+    return [chart for task in tasks.values() if isinstance(task, DrawsCharts) for chart in task.charts(scores.shown)]
 
 
 def paper_tables(scores: Scores) -> list[Table]:
@@ -62,7 +62,7 @@ def paper_tables(scores: Scores) -> list[Table]:
     tasks = {load_task(result.task).name: load_task(result.task) for result in scores.results}
     by_paper: dict[str, Table] = {}
     for task in tasks.values():
-        by_paper.update((table.title, table) for table in task.tables(scores.results))
+        by_paper.update((table.title, table) for table in task.tables(scores.shown))
     return list(by_paper.values())
 
 

@@ -25,19 +25,22 @@ from vip.store import replacing
 from vip.tasks.budget_curve import budget_curves
 from vip.tasks.page_samples import CardView, PagePictures, card_of, sample_card_anchor
 from vip.tasks.records import Score, TaskResult
-from vip.tasks.score import ScoredFile
+from vip.tasks.score import ScoredFile, group_members
 from vip.tasks.score_files import Scores
 from vip.tasks.score_output import answer_tables, paper_charts
 from vip.tasks.score_tables import (
+    MOST_NAME_LETTERS,
+    NamedResult,
     budget_label,
     comparison_table,
-    group_table,
-    groupings,
+    group_tables,
     metric_name,
     sample_anchor,
     score_tables,
 )
+from vip.tasks.shown_results import numbered_groups
 from vip.tasks.table import Table
+from vip.untrusted import shorten
 
 LANE_PX = 26
 LEAST_SPAN = 1.0
@@ -116,7 +119,7 @@ class ScoresView:
     @property
     def facts(self) -> list[Fact]:
         """The figures at the top."""
-        results = self.scores.results
+        results = self.scores.shown
         budgets = dict.fromkeys(map(budget_label, results))
         without = sum(sum(result.unscored.values()) for result in results)
         samples = sorted({result.n for result in results})
@@ -129,34 +132,22 @@ class ScoresView:
 
     @cached_property
     def metrics(self) -> list[MetricLanes]:
-        names = dict.fromkeys((result.label, name) for result in self.scores.results for name in result.metrics)
-        return [self._lanes(task, name) for task, name in names]
-
-    def _lanes(self, task: str, metric: str) -> MetricLanes:
-        numbered = list(enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1))
-        rows = [(number, result, label) for number, (result, label) in numbered if result.label == task and metric in result.metrics]
-        found = [result.metrics[metric] for _, result, _ in rows]
-        values = [0.0, 100.0, *(score.value for score in found if score.value is not None)]
-        drawn = min(values), max(values)  # where few videos leave an interval that reaches beyond every possible value, it is cut off
-        ends = [min(max(end, drawn[0]), drawn[1]) for score in found for end in (score.low, score.value, score.high) if end is not None]
-        spare = max(0.0, LEAST_SPAN - (max(ends) - min(ends))) / 2 if ends else 0.0
-        ticks = round_ticks(min(ends) - spare, max(ends) + spare) if ends else [0.0, 1.0]
-        lanes = [
-            Lane(f"{label} ({budget_label(result)})", f"#{sample_anchor(result, number)}", *_lane(score, ticks))
-            for (number, result, label), score in zip(rows, found, strict=True)
-        ]
-        return MetricLanes(f"{metric_name(metric)}, {task}", lanes, _axis(ticks))
+        rows: dict[tuple[str, str], list[NamedResult]] = {}
+        for number, (result, label) in enumerate(zip(self.scores.shown, self.scores.labels, strict=True), 1):
+            for name in result.metrics:
+                rows.setdefault((result.label, name), []).append(NamedResult(number, result, label))
+        return [_lanes(task, name, some) for (task, name), some in rows.items()]
 
     @cached_property
     def curves(self) -> list[Chart]:
-        return [*budget_curves(self.scores.results), *paper_charts(self.scores)]
+        return [*budget_curves(self.scores.shown), *paper_charts(self.scores)]
 
     @cached_property
     def tables(self) -> list[Table]:
-        numbered = enumerate(zip(self.scores.results, self.scores.labels, strict=True), 1)
-        groups = [group_table(one, name, label=label, number=number) for number, (one, label) in numbered for name in groupings(one)]
+        numbered = enumerate(zip(self.scores.shown, self.scores.labels, strict=True), 1)
+        groups = [table for number, (one, label) in numbered for table in group_tables(one, label=label, number=number)]
         differences = [comparison_table(self.scores.differences)] if self.scores.differences else []
-        return [*score_tables(self.scores.results), *differences, *groups, *answer_tables(self.scores)]
+        return [*score_tables(self.scores.shown), *differences, *groups, *answer_tables(self.scores)]
 
     # ------------------------------------------------------------ samples
 
@@ -182,8 +173,12 @@ class ScoresView:
         return card_of(files, [self._label(one) for one in files], index, self.pictures)
 
     def _label(self, scored: ScoredFile) -> str:
-        place = next(place for place, result in enumerate(self.scores.results) if result is scored.result)
-        return self.scores.labels[place]
+        return self.scores.labels[self._places[id(scored.result)]]
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        """The place of each result; of one that stands there twice the first."""
+        return {id(result): place for place, result in reversed(list(enumerate(self.scores.results)))}
 
     @cached_property
     def lists(self) -> list[SampleList]:
@@ -192,33 +187,29 @@ class ScoresView:
         return [found for scored in self.scores.scored for found in self._lists_of(scored, cards)]
 
     def _lists_of(self, scored: ScoredFile, cards: set[str]) -> Iterator[SampleList]:
-        number = next(place for place, result in enumerate(self.scores.results, 1) if result is scored.result)
-        result, label, keys = scored.result, self._label(scored), scored.joined.pairs.keys
-        yield _list(scored, f"{label}: all samples of {result.label}", sample_anchor(result, number), range(len(keys)), cards)
-        for grouping in groupings(result):
-            names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
-            for group in names:
-                members = [place for place, key in enumerate(keys) if group in dict(key.groups).get(grouping, ())]
-                yield _list(
-                    scored,
-                    f"{label}, {result.label}: {grouping} {group}",
-                    sample_anchor(result, number, grouping, group),
-                    members,
-                    cards,
-                )
+        place = self._places[id(scored.result)]
+        result, number, pairs = self.scores.shown[place], place + 1, scored.joined.pairs
+        label, ids = self.scores.labels[place], [key.id for key in pairs.keys]
+        yield _list(scored, f"{label}: all samples of {result.label}", sample_anchor(number), range(len(ids)), ids, cards)
+        members = group_members(pairs)
+        for grouping_number, (grouping, groups) in enumerate(numbered_groups(result).items(), 1):
+            for group, group_number in groups.items():
+                title = f"{label}, {result.label}: {shorten(grouping, MOST_NAME_LETTERS)} {group}"
+                anchor = sample_anchor(number, grouping_number, group_number)
+                yield _list(scored, title, anchor, members[grouping][group], ids, cards)
 
     @property
     def unlisted(self) -> list[str]:
         """Anchors of results whose samples are not here."""
         listed = {id(one.result) for one in self.scores.scored}
-        return [sample_anchor(result, number) for number, result in enumerate(self.scores.results, 1) if id(result) not in listed]
+        return [sample_anchor(number) for number, result in enumerate(self.scores.results, 1) if id(result) not in listed]
 
     @property
     def signatures(self) -> list[tuple[str, str]]:
         """What must be equal for two values to be comparable."""
-        found = {name: score.signature for result in self.scores.results for name, score in result.metrics.items()}
+        found = {name: score.signature for result in self.scores.shown for name, score in result.metrics.items()}
         rows = [(metric_name(name), signature) for name, signature in found.items()]
-        for result, label in zip(self.scores.results, self.scores.labels, strict=True):
+        for result, label in zip(self.scores.shown, self.scores.labels, strict=True):
             rows += [(f"{label}: {name}", str(value)) for name, value in _provenance(result)]
         return rows
 
@@ -255,13 +246,13 @@ def disputed(files: Sequence[ScoredFile], count: int = CARDS) -> list[int]:
     return [place for place in order[:count] if spreads[place] > 0]
 
 
-def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], cards: set[str]) -> SampleList:
-    first, keys, result = first_values(scored), scored.joined.pairs.keys, scored.result
+def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], ids: Sequence[str], cards: set[str]) -> SampleList:
+    first, result = first_values(scored), scored.result
     order = sorted(members, key=lambda place: (first[place] if first else 0.0, place))[:MOST_LISTED]
     rows = [
         ListedSample(
-            keys[place].id,
-            f"#{link}" if (link := sample_card_anchor(result, keys[place].id)) in cards else "",
+            ids[place],
+            f"#{link}" if (link := sample_card_anchor(result, ids[place])) in cards else "",
             "" if scored.statuses[place] == "ok" else scored.statuses[place],
             [f"{100 * values[place]:.2f}" for values in scored.values.values()],
         )
@@ -275,6 +266,21 @@ def _list(scored: ScoredFile, title: str, anchor: str, members: Sequence[int], c
 
 def _place(value: float, ticks: Sequence[float]) -> float:
     return 100 * (value - ticks[0]) / (ticks[-1] - ticks[0])
+
+
+def _lanes(task: str, metric: str, rows: Sequence[NamedResult]) -> MetricLanes:
+    """Return the values of a metric in all results that have it."""
+    found = [row.result.metrics[metric] for row in rows]
+    values = [0.0, 100.0, *(score.value for score in found if score.value is not None)]
+    drawn = min(values), max(values)  # where few videos leave an interval that reaches beyond every possible value, it is cut off
+    ends = [min(max(end, drawn[0]), drawn[1]) for score in found for end in (score.low, score.value, score.high) if end is not None]
+    spare = max(0.0, LEAST_SPAN - (max(ends) - min(ends))) / 2 if ends else 0.0
+    ticks = round_ticks(min(ends) - spare, max(ends) + spare) if ends else [0.0, 1.0]
+    lanes = [
+        Lane(f"{row.label} ({budget_label(row.result)})", f"#{sample_anchor(row.number)}", *_lane(score, ticks))
+        for row, score in zip(rows, found, strict=True)
+    ]
+    return MetricLanes(f"{metric_name(metric)}, {task}", lanes, _axis(ticks))
 
 
 def _lane(score: Score, ticks: Sequence[float]) -> tuple[str, Markup]:

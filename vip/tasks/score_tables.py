@@ -1,22 +1,31 @@
-"""The tables of `vip score`: one row a file, one a group, one a comparison. Every score stands beside its frame budget."""
+"""The tables of `vip score`: one row a file, one a group, one a comparison. Every score stands beside its frame budget.
+
+Results are those that are shown (`shown_result`): somebody else's name any number of metrics and groups.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from vip.tasks.comparison import Difference
 from vip.tasks.records import JudgeCalibration, Score, TaskResult
+from vip.tasks.shown_results import numbered_groups
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
+from vip.untrusted import shorten
 from vip.wording import counted
 
 NAME_COLUMNS = ("Predictions", "Shown to the model")
+MOST_COLUMNS = 100
+"""Metrics, or parts of one, in a table of several results."""
+MOST_NAME_LETTERS = 300
+"""Of a metric or a grouping, which stand in many tables."""
 METRIC_NAMES = {"rouge-l": "ROUGE-L", "bert-score": "BERTScore", "sentence-bert": "SentenceBERT"}
 
 
 def metric_name(name: str) -> str:
     """Return the name of a metric as papers write it."""
-    return METRIC_NAMES.get(name, name)
+    return shorten(METRIC_NAMES.get(name, name), MOST_NAME_LETTERS)
 
 
 def budget_label(result: TaskResult) -> str:
@@ -38,7 +47,7 @@ def score_cell(score: Score, *, link: str = "") -> TableCell:
         return number_cell(None, link=link)
     if score.low is None or score.high is None:
         return TableCell(f"{score.value:.2f}", score.value, link=link)
-    half = (score.high - score.low) / 2
+    half = score.high / 2 - score.low / 2
     return TableCell(f"{score.value:.2f} ± {half:.2f}", score.value, link=link)
 
 
@@ -49,10 +58,11 @@ def p_cell(value: float | None) -> TableCell:
 
 def score_tables(results: Sequence[TaskResult]) -> list[Table]:
     """Return, for each task, one row a file and one column a metric; and a table of the parts of each metric that has some."""
-    named = list(enumerate(zip(results, result_labels(results), strict=True), 1))
+    by_task: dict[str, list[NamedResult]] = {}
+    for number, (result, label) in enumerate(zip(results, result_labels(results), strict=True), 1):
+        by_task.setdefault(result.label, []).append(NamedResult(number, result, label))
     tables = []
-    for task in dict.fromkeys(result.label for result in results):
-        rows = [NamedResult(number, result, label) for number, (result, label) in named if result.label == task]
+    for task, rows in by_task.items():
         tables.append(_whole_table(task, rows))
         tables += _part_tables(task, rows)
     return tables
@@ -71,11 +81,11 @@ class NamedResult(NamedTuple):
         return [TableCell(self.label), TableCell(budget_label(self.result))]
 
     def cell(self, score: Score | None) -> TableCell:
-        return number_cell(None) if score is None else score_cell(score, link=f"#{sample_anchor(self.result, self.number)}")
+        return number_cell(None) if score is None else score_cell(score, link=f"#{sample_anchor(self.number)}")
 
 
 def _whole_table(task: str, rows: Sequence[NamedResult]) -> Table:
-    metrics = list(dict.fromkeys(name for row in rows for name in row.result.metrics))
+    metrics, left_out = _first(name for row in rows for name in row.result.metrics)
     apart = [name for name in metrics if any(_is_apart(row.result.metrics.get(name)) for row in rows)]
     columns = [*NAME_COLUMNS]
     cells = [row.names for row in rows]
@@ -94,7 +104,15 @@ def _whole_table(task: str, rows: Sequence[NamedResult]) -> Table:
     notes = _notes([row.result for row in rows], [row.label for row in rows])
     if any(cell.is_best for row in cells for cell in row):
         notes.insert(1, "Marked: the best of each column.")
+    if left_out:
+        notes.append(f"{counted(left_out, 'metric')} more of these files not shown: score fewer files at a time.")
     return Table(title=f"Scores × 100: {task}", columns=(*columns, "Samples"), rows=tuple(map(tuple, cells)), notes=tuple(notes), labels=2)
+
+
+def _first(names: Iterable[str]) -> tuple[list[str], int]:
+    """Return the first names of several results, and how many more there are."""
+    every = list(dict.fromkeys(names))
+    return every[:MOST_COLUMNS], max(0, len(every) - MOST_COLUMNS)
 
 
 def _is_apart(score: Score | None) -> bool:
@@ -104,9 +122,9 @@ def _is_apart(score: Score | None) -> bool:
 def _part_tables(task: str, rows: Sequence[NamedResult]) -> list[Table]:
     """Return, for each metric with parts, one row a file and one column a part."""
     tables = []
-    for name in dict.fromkeys(name for row in rows for name, score in row.result.metrics.items() if score.parts):
+    for name in _first(name for row in rows for name, score in row.result.metrics.items() if score.parts)[0]:
         scores = [(row, row.result.metrics[name]) for row in rows if name in row.result.metrics]
-        parts = list(dict.fromkeys(part for _, score in scores for part in score.parts))
+        parts, _ = _first(part for _, score in scores for part in score.parts)
         cells = [[*row.names, *(row.cell(score.parts.get(part)) for part in parts)] for row, score in scores]
         for column in range(len(NAME_COLUMNS), len(NAME_COLUMNS) + len(parts)):
             cells = mark_best(cells, column)
@@ -146,33 +164,36 @@ def _calibration_note(found: JudgeCalibration) -> str:
     return f"{told}. Corrected for {errors}: {found.corrected:.2f} (95 % interval {found.low:.2f} to {found.high:.2f})."
 
 
-def group_table(result: TaskResult, grouping: str, *, label: str, number: int = 1) -> Table:
+def group_tables(result: TaskResult, *, label: str, number: int = 1) -> list[Table]:
+    """Return a table for each grouping of a result."""
+    groups = numbered_groups(result)
+    return [_group_table(result, grouping, groups[grouping], place, label, number) for place, grouping in enumerate(groups, 1)]
+
+
+def _group_table(result: TaskResult, grouping: str, groups: Mapping[str, int], place: int, label: str, number: int) -> Table:
     """Return one row a group of a grouping, one column a metric."""
-    names = [name for name, score in result.metrics.items() if grouping in score.groups]
-    groups = dict.fromkeys(group for name in names for group in result.metrics[name].groups[grouping])
+    by_metric = {name: score.groups[grouping] for name, score in result.metrics.items() if grouping in score.groups}
     rows = []
-    for group in groups:
-        scores = {name: result.metrics[name].groups[grouping][group] for name in names}
-        count, link = next(iter(scores.values())).n, f"#{sample_anchor(result, number, grouping, group)}"
-        rows.append([TableCell(group), *(score_cell(scores[name], link=link) for name in names), TableCell(f"{count:,}", count)])
+    for group, row in groups.items():
+        scores = [members.get(group) for members in by_metric.values()]
+        count, link = next(score.n for score in scores if score is not None), f"#{sample_anchor(number, place, row)}"
+        cells = (number_cell(None) if score is None else score_cell(score, link=link) for score in scores)
+        rows.append((TableCell(group), *cells, TableCell(f"{count:,}", count)))
+    title = shorten(grouping, MOST_NAME_LETTERS)
     return Table(
-        title=f"{label}: {result.label} by {grouping} ({budget_label(result)})",
-        columns=(grouping.capitalize(), *map(metric_name, names), "Samples"),
-        rows=tuple(map(tuple, rows)),
+        title=f"{label}: {result.label} by {title} ({budget_label(result)})",
+        columns=(title.capitalize(), *map(metric_name, by_metric), "Samples"),
+        rows=tuple(rows),
     )
 
 
-def sample_anchor(result: TaskResult, number: int, grouping: str = "", group: str = "") -> str:
-    """Return where the page lists the samples of a result, or of one of its groups; made of numbers, since names are other people's."""
-    if not grouping:
-        return f"r{number}"
-    names = next(score.groups[grouping] for score in result.metrics.values() if grouping in score.groups)
-    return f"r{number}-{groupings(result).index(grouping) + 1}-{list(names).index(group) + 1}"
+def sample_anchor(number: int, grouping: int = 0, group: int = 0) -> str:
+    """Return where the page lists the samples of a result, or of one of its groups; made of numbers, since names are other people's.
 
-
-def groupings(result: TaskResult) -> list[str]:
-    """Return the groupings that a result was split by."""
-    return list(dict.fromkeys(grouping for score in result.metrics.values() for grouping in score.groups))
+    Args:
+        number: of the result; all are counted from 1.
+    """
+    return f"r{number}-{grouping}-{group}" if grouping else f"r{number}"
 
 
 def comparison_table(differences: Sequence[Difference]) -> Table:
