@@ -25,7 +25,7 @@ from vip.tasks.fiber.policy import WorkerPolicy, read_policy
 URL = "https://example.org/pictures/{file}"
 MARKUP = "<script>alert(1)</script>${focus}"
 in_browser = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
-HEADER = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "RejectionTime", "Input.item", "Answer.taskAnswers")
+HEADER = ("HITId", "AssignmentId", "WorkerId", "AssignmentStatus", "RejectionTime", "Input.item", "Answer.taskAnswers", "ApprovalTime")
 
 
 @pytest.fixture

@@ -15,7 +15,8 @@ from tests.review.test_mturk import answered, rows_of, write_results
 from vip.errors import InputError
 from vip.review.blanks import BlankState
 from vip.review.mturk import PAPER
-from vip.review.mturk_results import REJECTED, import_blank_results, import_keyframe_results
+from vip.review.mturk_log import OF_ANOTHER, REJECTED
+from vip.review.mturk_results import import_blank_results, import_keyframe_results
 from vip.review.state import ReviewState
 from vip.tasks.fiber.hits import write_hits
 from vip.tasks.fiber.policy import WorkerPolicy
@@ -119,6 +120,69 @@ def test_reasons_are_counted_over_all_rows(tmp_path: Path, state: ReviewState) -
     rows += [answered(state, 0, name, RejectionTime="Mon") for name in ("S4", "S5")]
     found = import_keyframe_results(state, [write_results(tmp_path / "r.csv", *rows)], PAPER)
     assert (found.assignments, dict(found.left_out)) == (1, {"no id of a worker": 2, REJECTED: 2})
+
+
+# ---------------------------------------------------------------- ids of assignments
+
+
+@pytest.mark.parametrize("is_in_one_file", [True, False])
+@pytest.mark.parametrize(("number", "worker"), [(0, "A2"), (1, "A1")])
+def test_an_id_of_another_worker_or_hit_is_counted_and_writes_nothing(
+    number: int, worker: str, is_in_one_file: bool, tmp_path: Path, state: ReviewState
+) -> None:
+    """Its verdict was dropped and its assignment counted as present."""
+    first, second = answered(state, 0, "S1", fields=QUIET), answered(state, number, "S1", worker)
+    for rows in [(first, second)] if is_in_one_file else [(first,), (second,)]:
+        found = import_keyframe_results(state, [write_results(tmp_path / "r.csv", *rows)], PAPER)
+    assert (found.assignments, dict(found.left_out)) == (int(is_in_one_file), {OF_ANOTHER: 1})
+    assert [(row.reviewer, row.field) for row in state.log.read()] == [("mturk:A1", "verdict")]
+
+
+@pytest.mark.parametrize("values", [{}, {"RejectionTime": "Mon"}])
+def test_rows_without_an_id_are_counted(values: dict[str, str], tmp_path: Path, state: ReviewState) -> None:
+    rows = [answered(state, 0, "", "A1", **values), answered(state, 0, " ", "A2", **values), answered(state, 0, "S1", "A3")]
+    found = import_keyframe_results(state, [write_results(tmp_path / "r.csv", *rows)], PAPER)
+    assert (found.assignments, dict(found.left_out)) == (1, {"no AssignmentId": 2})
+    assert said(state, 0, "verdict") == {"mturk:A3": "needs work"}
+
+
+def test_a_rejection_of_another_worker_takes_nothing_back(tmp_path: Path, state: ReviewState) -> None:
+    rows = [answered(state, 0, "S1"), answered(state, 0, "S1", "A2", RejectionTime="Mon")]
+    found = import_keyframe_results(state, [write_results(tmp_path / "r.csv", *rows)], PAPER)
+    assert (found.assignments, found.taken_back, dict(found.left_out)) == (1, 0, {REJECTED: 1})
+    assert said(state, 0, "verdict") == {"mturk:A1": "needs work"}
+
+
+@pytest.mark.parametrize("approved", [{"AssignmentStatus": "Approved", "RejectionTime": "Mon"}, {"ApprovalTime": "Tue"}])
+def test_an_assignment_that_was_rejected_and_approved_since_comes_back(
+    approved: dict[str, str], tmp_path: Path, state: ReviewState
+) -> None:
+    def read(**values: str) -> tuple[int, int, int, dict[str, int]]:
+        found = import_keyframe_results(state, [write_results(tmp_path / "r.csv", answered(state, 0, "S1", **values))], PAPER)
+        return found.assignments, found.written, found.taken_back, dict(found.left_out)
+
+    assert read() == (1, 3, 0, {})
+    assert read(AssignmentStatus="Rejected") == (0, 0, 3, {REJECTED: 1})
+    assert read() == (0, 0, 0, {REJECTED: 1}), "an old download"
+    assert read(**approved) == (1, 3, 0, {})
+    assert [said(state, 0, field) for field in ("verdict", "wrong:mood", "comment")] == [
+        {"mturk:A1": "needs work"},
+        {"mturk:A1": "wrong"},
+        {"mturk:A1": "dark"},
+    ]
+    assert read(**approved) == (1, 0, 0, {})
+    assert read(AssignmentStatus="Rejected") == (0, 0, 0, {}), "an older download: what was approved is not rejected"
+    assert said(state, 0, "verdict") == {"mturk:A1": "needs work"}
+
+
+def test_of_two_downloads_the_one_that_says_approved_counts(tmp_path: Path, state: ReviewState) -> None:
+    for order in ("ar", "ra"):
+        files = {
+            "a": write_results(tmp_path / "a.csv", answered(state, 0, "S1", AssignmentStatus="Approved")),
+            "r": write_results(tmp_path / "r.csv", answered(state, 0, "S1", AssignmentStatus="Rejected")),
+        }
+        found = import_keyframe_results(state, [files[name] for name in order], PAPER)
+        assert (found.assignments, found.taken_back, dict(found.left_out)) == (1, 0, {})
 
 
 # ---------------------------------------------------------------- what a row says
@@ -255,3 +319,20 @@ def test_an_answer_that_cannot_be_kept_leaves_the_others(hit: Hit) -> None:
     found = import_blank_results(hit.state, [hit.write(hit.row("S1", "A1", fields))], WorkerPolicy())
     assert (found.written, [reason[:26] for reason in found.left_out]) == (1, ["A blank has at most 100 an"])
     assert (hit.said(0), hit.said(1)) == ({}, {"mturk:A1": "a dog"})
+
+
+def test_blanks_with_the_id_of_another_worker_or_none_are_counted(hit: Hit) -> None:
+    import_blank_results(hit.state, [hit.write(hit.row("S1", "A1", CATS))], WorkerPolicy())
+    found = import_blank_results(hit.state, [hit.write(hit.row("S1", "A2", CATS), hit.row("", "A3", CATS))], WorkerPolicy())
+    assert (found.assignments, found.written, dict(found.left_out)) == (0, 0, {OF_ANOTHER: 1, "no AssignmentId": 1})
+    twice = import_blank_results(hit.state, [hit.write(row := hit.row("S1", "A1", CATS), row)], WorkerPolicy())
+    assert (twice.assignments, dict(twice.left_out)) == (1, {}), "what is there twice counts once, and is not left out"
+    assert hit.said(1) == {"mturk:A1": "a cat\na kitten"}
+
+
+def test_blanks_that_were_rejected_and_approved_since_come_back(hit: Hit) -> None:
+    import_blank_results(hit.state, [hit.write(hit.row("S1", "A1", CATS))], WorkerPolicy())
+    import_blank_results(hit.state, [hit.write(hit.row("S1", "A1", CATS, AssignmentStatus="Rejected"))], WorkerPolicy())
+    assert hit.said(1) == {}
+    found = import_blank_results(hit.state, [hit.write(hit.row("S1", "A1", CATS, ApprovalTime="Tue"))], WorkerPolicy())
+    assert (found.assignments, found.written, hit.said(1)) == (1, 1, {"mturk:A1": "a cat\na kitten"})

@@ -13,7 +13,7 @@ from vip.wording import counted
 from vip.wording import option as named
 
 if TYPE_CHECKING:
-    from vip.review.mturk_results import ImportedResults
+    from vip.review.mturk_log import ImportedResults
     from vip.tasks.fiber.policy import WorkerPolicy
 
 MTURK = "Mechanical Turk"  # the panel of its options

@@ -1,26 +1,25 @@
 """Results of Mechanical Turk into the log of a review: each worker is a reviewer, `mturk:<id>`.
 
-In: CSV files as Mechanical Turk writes them. Out: actions in the log. Each has an id made from its assignment, so that the same results
-count once, however often they are read; what was rejected since is taken back. All texts are other people's, and are checked as the page's.
+In: CSV files as Mechanical Turk writes them. Out: actions in the log (see `vip.review.mturk_log`); the same results count once, however
+often they are read. Of files that are read together, one that says approved counts
+more than one that says rejected. All texts are other people's, and are checked as
+the page's.
 """
 
 from __future__ import annotations
 
 import csv
-import hashlib
 import io
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from vip.errors import InputError, UsageError
+from vip.errors import InputError
 from vip.review.blanks import FILLED, BlankState
 from vip.review.fields import COMMENT, MOST_NAME, TEXTS, VERDICTS, WRONG
-from vip.review.log import Action, NewAction
-from vip.review.log_state import LogState
 from vip.review.mturk import WRONG_FIELD, item_key
+from vip.review.mturk_log import OF_ANOTHER, REJECTED, ImportedResults, WorkerAnswer, record_answers
 from vip.review.state import ReviewState
 from vip.tasks.fiber.policy import WorkerPolicy
 from vip.tasks.fiber.results import ANSWERS, parse_fields, read_results
@@ -31,21 +30,8 @@ from vip.untrusted import long_cells, one_line
 MOST_BYTES = 2**30
 PREFIX = "mturk:"
 NEEDED = ("AssignmentId", "WorkerId", "Input.item", ANSWERS)
-REJECTED = "rejected on Mechanical Turk"
-
-
-@dataclass(slots=True)
-class ImportedResults:
-    """What became of the assignments of some files."""
-
-    assignments: int = 0
-    """With an answer in the log, now or before."""
-    written: int = 0
-    """Actions that are new in the log."""
-    taken_back: int = 0
-    """Actions of assignments that were rejected since."""
-    left_out: Counter[str] = field(default_factory=Counter)
-    """Assignments that cannot be used, by the reason."""
+KNOWN = "the assignment is there already"
+"""What `read_results` says of an assignment that is in several files; it counts once."""
 
 
 def import_keyframe_results(state: ReviewState, paths: Sequence[Path], policy: WorkerPolicy) -> ImportedResults:
@@ -55,22 +41,19 @@ def import_keyframe_results(state: ReviewState, paths: Sequence[Path], policy: W
         InputError: a file cannot be read, lacks a column, or no file has a row.
         StoreError: the log cannot be written.
     """
-    found, rejected = ImportedResults(), list[str]()
+    found, rejected = ImportedResults(), set[tuple[str, str]]()
     keys = {item_key(item): item.id for item in state.index.items}
-    actions: list[NewAction] = []
-    answered = set[str]()
+    answers: dict[str, WorkerAnswer] = {}
     for row in _rows(paths):
-        if row.get("RejectionTime") or row.get("AssignmentStatus") == "Rejected":
-            rejected.append(row["AssignmentId"])
-            found.left_out[REJECTED] += 1
-            continue
         try:
-            actions += _actions_of(row, keys, policy)
-            answered.add(row["AssignmentId"])
+            if _is_rejected(row):
+                rejected.add((_assignment(row), _name(row["WorkerId"])))
+            else:
+                answer = _answer_of(row, keys, policy)
+                answers[answer.assignment] = _joined(answers.get(answer.assignment), answer)
         except ValueError as exc:
             found.left_out[str(exc)] += 1
-    found.assignments = len(answered)
-    _record(state, actions, rejected, found)
+    record_answers(state, answers.values(), rejected, found)
     return found
 
 
@@ -79,7 +62,10 @@ def import_blank_results(state: BlankState, paths: Sequence[Path], policy: Worke
     results, found = read_results(paths), ImportedResults()
     asked = {(item.record.clip_id, item.record.masked_caption): item.id for item in state.items}
     comments = {row.assignment: row.text for row in results.left_out if row.reason == COMMENT_OF_WORKER}
-    actions: list[NewAction] = []
+    found.left_out.update(
+        row.reason for row in results.left_out if row.question is None and row.reason not in (COMMENT_OF_WORKER, REJECTED, KNOWN)
+    )
+    answers: list[WorkerAnswer] = []
     for one in results.assignments.values():
         try:
             reviewer = _reviewer(one.worker, policy)
@@ -94,12 +80,9 @@ def import_blank_results(state: BlankState, paths: Sequence[Path], policy: Worke
             continue
         if one.id in comments:
             filled.append((filled[0][0], COMMENT, comments[one.id]))
-        actions += _new_actions(one.id, reviewer, filled)
-        found.assignments += 1
-    rejected = [row.assignment for row in results.left_out if row.reason == REJECTED]
-    if rejected:
-        found.left_out[REJECTED] += len(rejected)
-    _record(state, actions, rejected, found)
+        answers.append(WorkerAnswer(one.id, reviewer, filled, one.is_approved))
+    rejected = {(row.assignment, _name(row.worker)) for row in results.left_out if row.reason == REJECTED}
+    record_answers(state, answers, rejected, found)
     return found
 
 
@@ -130,7 +113,31 @@ def _rows(paths: Iterable[Path]) -> Iterator[dict[str, str]]:
         raise InputError("There is no assignment. Download the results when workers have answered.")
 
 
-def _actions_of(row: Mapping[str, str], keys: Mapping[str, str], policy: WorkerPolicy) -> list[NewAction]:
+def _is_rejected(row: Mapping[str, str]) -> bool:
+    status = row.get("AssignmentStatus")
+    return status == "Rejected" or (bool(row.get("RejectionTime")) and status != "Approved")
+
+
+def _assignment(row: Mapping[str, str]) -> str:
+    if not row["AssignmentId"].strip():
+        raise ValueError("no AssignmentId")
+    return row["AssignmentId"]
+
+
+def _joined(known: WorkerAnswer | None, answer: WorkerAnswer) -> WorkerAnswer:
+    """Return an answer that may be in several files, once.
+
+    Raises:
+        ValueError: it has the id of another one.
+    """
+    if known is None:
+        return answer
+    if (known.reviewer, known.said[0][0]) != (answer.reviewer, answer.said[0][0]):
+        raise ValueError(OF_ANOTHER)
+    return replace(known, is_approved=known.is_approved or answer.is_approved)
+
+
+def _answer_of(row: Mapping[str, str], keys: Mapping[str, str], policy: WorkerPolicy) -> WorkerAnswer:
     """Return what a worker said.
 
     Raises:
@@ -148,7 +155,8 @@ def _actions_of(row: Mapping[str, str], keys: Mapping[str, str], policy: WorkerP
     said += [(item, f"{WRONG}:{name}", WRONG) for name in TEXTS if _chosen(fields.get(f"{WRONG_FIELD}{name}")) == WRONG]
     if isinstance(comment := fields.get("comments"), str) and comment.strip():
         said.append((item, COMMENT, comment))
-    return _new_actions(row["AssignmentId"], reviewer, said)
+    is_approved = row.get("AssignmentStatus") == "Approved" or bool(row.get("ApprovalTime"))
+    return WorkerAnswer(_assignment(row), reviewer, said, is_approved)
 
 
 def _chosen(value: Any) -> str | None:
@@ -159,57 +167,13 @@ def _chosen(value: Any) -> str | None:
 
 
 def _reviewer(worker: str, policy: WorkerPolicy) -> str:
-    name = one_line(worker).strip()
-    if not name or len(name) > MOST_NAME - len(PREFIX):
+    name = _name(worker)
+    if not name.removeprefix(PREFIX) or len(one_line(worker)) > MOST_NAME - len(PREFIX):
         raise ValueError("no id of a worker")
     if name.removeprefix(PREFIX) in policy.disqualified:
         raise ValueError("a disqualified worker")
-    return name if name.startswith(PREFIX) else f"{PREFIX}{name}"
+    return name
 
 
-# ---------------------------------------------------------------- the log
-
-
-def _uid_prefix(assignment: str) -> str:
-    return f"mturk-{hashlib.sha256(assignment.encode('utf-8', 'replace')).hexdigest()[:32]}-"
-
-
-def _new_actions(assignment: str, reviewer: str, said: Sequence[tuple[str, str, str]]) -> list[NewAction]:
-    prefix = _uid_prefix(assignment)
-    return [
-        NewAction(uid=f"{prefix}{place}", reviewer=reviewer, item=item, field=name, before=None, after=value)
-        for place, (item, name, value) in enumerate(said)
-    ]
-
-
-def _record(state: LogState, actions: Sequence[NewAction], rejected: Sequence[str], found: ImportedResults) -> None:
-    """Write the actions that are valid, and take back those of rejected assignments, in as few writes as there are thousands."""
-    before = state.last
-    good = []
-    for action in actions:
-        try:
-            state.clean(action)
-            good.append(action)
-        except UsageError as exc:
-            found.left_out[str(exc)] += 1
-    for start in range(0, len(good), 1000):
-        written = state.record(good[start : start + 1000])
-        found.written += sum(isinstance(one, Action) and one.number > before for one in written)
-    gone = _taken_back(state, rejected)
-    for start in range(0, len(gone), 1000):
-        found.taken_back += len(state.record(gone[start : start + 1000]))
-
-
-def _taken_back(state: LogState, rejected: Sequence[str]) -> list[NewAction]:
-    """Return actions that take back what stands in the log of rejected assignments."""
-    prefixes = {_uid_prefix(assignment) for assignment in rejected}
-    if not prefixes:
-        return []
-    actions = []
-    for one in state.log.read():
-        prefix, _, place = one.uid.rpartition("-")
-        current = state.own.get((one.item, one.field), {}).get(one.reviewer)
-        if f"{prefix}-" in prefixes and current is not None and current.number == one.number and one.after is not None:
-            uid = f"{prefix}-{place}.rejected"
-            actions.append(NewAction(uid=uid, reviewer=one.reviewer, item=one.item, field=one.field, before=one.after, after=None))
-    return actions
+def _name(worker: str) -> str:
+    return f"{PREFIX}{one_line(worker).removeprefix(PREFIX)}"
