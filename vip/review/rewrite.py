@@ -9,6 +9,7 @@ can be taken back as one. What the engine wrote first stays in its own files, an
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
@@ -27,6 +28,7 @@ from vip.records import Famous
 from vip.review.fields import ENGINE, engine_reviewer, objects_of
 from vip.review.items import ReviewItem
 from vip.review.log import Action, NewAction
+from vip.untrusted import one_line
 from vip.wording import option
 
 if TYPE_CHECKING:
@@ -155,14 +157,14 @@ def _values(state: ReviewState, item: ReviewItem) -> dict[str, str]:
     texts = state.texts(item.id)
     corrected = _corrections(state, item).items()
     return {
-        "caption": texts["dense_caption"],
+        "caption": json.dumps(one_line(texts["dense_caption"]), ensure_ascii=False),  # which nothing in it can end
         "fields": "\n".join(f"{name}: {_shown(name, texts[name])}" for name in FIELDS),
         "corrections": "\n".join(f"{name}: was {_shown(name, was)}; is {_shown(name, now)}" for name, (was, now) in corrected),
     }
 
 
 def _shown(name: str, text: str) -> str:
-    words = ", ".join(objects_of(text)) if name == "objects" else " ".join(text.split())
+    words = one_line(", ".join(objects_of(text)) if name == "objects" else text)
     return words or ("none" if name == "objects" else "not determined")
 
 
