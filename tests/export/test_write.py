@@ -229,6 +229,8 @@ def test_a_killed_export_begins_again_without_a_word(tmp_path: Path) -> None:
     path.write_bytes(b"x" * len(whole))
     with pytest.raises(StoreError, match=r"00001\.parquet: damaged"):
         export([corpus], "jsonl", out=str(out))
+    begun = json.loads((out / RECORD).read_text())
+    assert [begun[name] for name in ("videos", "keyframes", "described", "files", "is_finished")] == [0, 0, 0, 0, False]
     path.write_bytes(whole)
     assert export([corpus], "jsonl", out=str(out)).videos == 2
     with pytest.raises(UsageError, match="is not empty"):
