@@ -213,8 +213,8 @@ def make_question_report(state: QuestionState) -> dict[str, Any]:
     if state.way == "check":
         problems = Counter((problem_of(state, item) or "good").partition(":")[0] for item in state.items)
         return {**report, "found": dict(problems)}
-    accuracy = {name: asdict(value) for name in people if (value := accuracy_of(state, name)) is not None}
-    whole = accuracy_of(state, None)
+    accuracy = {name: asdict(value) for name, value in accuracy_by_reviewer(state).items()}
+    whole = accuracy_of_majority(state)
     return {**report, "accuracy": accuracy, "majority": asdict(whole) if whole else None}
 
 
@@ -222,13 +222,13 @@ def question_report_lines(state: QuestionState) -> Iterator[str]:
     """Yield the report as lines of text; errors as of `make_question_report`."""
     word = "answered" if state.way == "answer" else "checked"
     yield counted(len(state.items), "question")
+    accuracy = accuracy_by_reviewer(state) if state.way == "answer" else {}
     for name in state.reviewers():
-        value = accuracy_of(state, name) if state.way == "answer" else None
-        yield f"  {one_line(name)}: {state.progress(name)['done']:,} {word}{_accuracy_words(value)}"
+        yield f"  {one_line(name)}: {state.progress(name)['done']:,} {word}{_accuracy_words(accuracy.get(name))}"
     if state.way == "answer":
         none = sum(bool(state.votes(item)) and state.majority(item) is None for item in state.items)
         unknown = "no right answers here" if any(map(state.votes, state.items)) else "nobody has answered yet"
-        yield f"  majority: {_accuracy_words(accuracy_of(state, None)).removeprefix(', ') or unknown}; {none:,} without one"
+        yield f"  majority: {_accuracy_words(accuracy_of_majority(state)).removeprefix(', ') or unknown}; {none:,} without one"
     else:
         for problem, count in Counter((problem_of(state, item) or "good").partition(":")[0] for item in state.items).most_common():
             yield f"  {count:,} {problem}"
@@ -236,18 +236,28 @@ def question_report_lines(state: QuestionState) -> Iterator[str]:
     yield from agreement_lines([_agreement(state)])
 
 
-def accuracy_of(state: QuestionState, reviewer: str | None) -> IntervalEstimate | None:
-    """Return the share of a person's answers that are right, or of the majority's; None without one, or where the file has no right ones.
+def accuracy_by_reviewer(state: QuestionState) -> dict[str, IntervalEstimate]:
+    """Return the share of each person's answers that are right, by name; of those alone who answered a question with a right answer."""
+    pairs: dict[str, list[tuple[float, str]]] = {}
+    for item in state.items:
+        if item.answer is not None:
+            for name, chosen in state.votes(item).items():
+                pairs.setdefault(name, []).append((float(chosen == item.answer), item.video))
+    return {name: _mean(pairs[name]) for name in sorted(pairs)}
+
+
+def accuracy_of_majority(state: QuestionState) -> IntervalEstimate | None:
+    """Return the share of the majority's answers that are right; None without one, or where the file has no right ones.
 
     Questions without a majority count as wrong, as where they are scored.
     """
-    pairs = []
-    for item in state.items:
-        votes = state.votes(item)
-        if item.answer is not None and (reviewer in votes if reviewer is not None else votes):
-            chosen = state.majority(item) if reviewer is None else votes[reviewer]
-            pairs.append((float(chosen == item.answer), item.video))
-    return estimate_mean([value for value, _ in pairs], [video for _, video in pairs]) if pairs else None
+    answered = (item for item in state.items if item.answer is not None and state.votes(item))
+    pairs = [(float(state.majority(item) == item.answer), item.video) for item in answered]
+    return _mean(pairs) if pairs else None
+
+
+def _mean(pairs: list[tuple[float, str]]) -> IntervalEstimate:
+    return estimate_mean([value for value, _ in pairs], [video for _, video in pairs])
 
 
 def _accuracy_words(value: IntervalEstimate | None) -> str:

@@ -37,6 +37,8 @@ _CHOSEN: dict[Way, Mapping[str, tuple[str, ...]]] = {
     "check": {CHECKED: (YES,), **{f"{MARK}{place}": (RIGHT_TOO, BAD) for place in _PLACES}},
 }
 _OPTIONS = tuple(f"{OPTION}{place}" for place in _PLACES)
+_DONE: dict[Way, str] = {"answer": CHOICE, "check": CHECKED}
+"""The field by which a person is done with a question."""
 
 
 class QuestionState(LogState):
@@ -54,8 +56,8 @@ class QuestionState(LogState):
 
     def _reset(self) -> None:
         super()._reset()
-        self._people: dict[str, tuple[str, ...]] = {}
-        """Item -> who is done with it, in order."""
+        self._people: dict[str, set[str]] = {}
+        """Item -> who is done with it."""
         self._done: Counter[str] = Counter()
         """Person -> with how many questions they are done."""
         self._full = 0
@@ -65,26 +67,40 @@ class QuestionState(LogState):
 
     def _apply(self, action: Action) -> None:
         super()._apply(action)
-        decides = action.field in (CHOICE, CHECKED) or self.is_shared(action.field)
-        if decides and action.item in self.item_numbers:
+        if action.item not in self.item_numbers:
+            return
+        if action.field == _DONE[self.way]:
+            self._set_done(action.item, action.reviewer, action.after is not None)
+        elif action.field in _OPTIONS and self.way == "check":
             self._count(action.item, -1)
-            self._people[action.item] = self._find_done(self.items[self.item_numbers[action.item]])
+            self._people[action.item] = set()
             self._count(action.item, 1)
+
+    def _set_done(self, item: str, reviewer: str, is_done: bool) -> None:
+        """Note that a person is done with a question, or no longer; all are counted anew only where the question is full since, or was."""
+        people = self._people.setdefault(item, set())
+        if (reviewer in people) == is_done:
+            return
+        change, step = (people.add, 1) if is_done else (people.remove, -1)
+        if self.judgements is not None and len(people) in (self.judgements, self.judgements - 1):
+            self._count(item, -1)
+            change(reviewer)
+            self._count(item, 1)
+        else:
+            change(reviewer)
+            self._done[reviewer] += step
+            self._done_full[reviewer] += step * self._is_full(item)
+
+    def _is_full(self, item: str) -> bool:
+        return self.judgements is not None and len(self._people.get(item, ())) >= self.judgements
 
     def _count(self, item: str, step: int) -> None:
         """Add a question to the counts, or take it out of them."""
-        people = self._people.get(item, ())
-        is_full = self.judgements is not None and len(people) >= self.judgements
+        is_full = self._is_full(item)
         self._full += step * is_full
-        for name in people:
+        for name in self._people.get(item, ()):
             self._done[name] += step
             self._done_full[name] += step * is_full
-
-    def _find_done(self, item: QuestionItem) -> tuple[str, ...]:
-        if self.way == "answer":
-            return tuple(sorted(self.said(item.id, CHOICE)))
-        edited = max((self._edited(item, place) for place in range(len(item.options))), default=0)
-        return tuple(sorted(name for name, one in self.own.get((item.id, CHECKED), {}).items() if one.after == YES and one.number > edited))
 
     # ------------------------------------------------------------ fields
 
@@ -141,7 +157,7 @@ class QuestionState(LogState):
 
     def done_by(self, item: QuestionItem) -> list[str]:
         """Return who answered the question, or checked it as it is now."""
-        return list(self._people.get(item.id, ()))
+        return sorted(self._people.get(item.id, ()))
 
     def marks(self, item: QuestionItem, place: int) -> dict[str, str]:
         """Return who marked an option as it is now, and how."""
@@ -151,7 +167,7 @@ class QuestionState(LogState):
 
     def rejected(self, item: QuestionItem) -> list[int]:
         """Return the places of the options that half of those who checked the question marked, or more."""
-        people = self.done_by(item)
+        people = self._people.get(item.id, set())
         counts = [sum(name in people for name in self.marks(item, place)) for place in range(len(item.options))]
         return [place for place, count in enumerate(counts) if count and 2 * count >= len(people)]
 
