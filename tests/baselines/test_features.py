@@ -212,7 +212,7 @@ def test_ids_that_unpack_to_more_than_any_names_have_are_refused(tmp_path: Path)
 
 @pytest.mark.parametrize("kind", [h5py.vlen_dtype("f8"), [("name", TEXT)], [("name", "S5")], "c8"])
 def test_ids_are_names_or_numbers(kind: Any, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"has ids of the type .* ids are names or numbers"):
+    with pytest.raises(InputError, match=r"has ids of the type .* Expected names or numbers"):
         FeatureFile(with_ids(tmp_path / "f.h5", 9, shape=(9,), dtype=np.dtype(kind)))
 
 

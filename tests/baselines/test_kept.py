@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -53,6 +54,14 @@ def test_weights_of_another_model_are_refused(change: Callable[[Tensors], Tensor
         load_tensors(tmp_path / "w", kept, NAMES, "nothing")
     assert "\x1b" not in str(caught.value)
     assert kept.weight.unique().tolist() == [1.0]
+
+
+@pytest.mark.parametrize(("kind", "shape", "size_bytes"), [("F4", [4, 2], 4), ("F8_E8M0", [3, 2], 6), ("F32", [0, 2**63, 2**63], 0)])
+def test_numbers_that_torch_does_not_have_are_one_sentence(kind: str, shape: list[int], size_bytes: int, tmp_path: Path) -> None:
+    header = json.dumps({"weight": {"dtype": kind, "shape": shape, "data_offsets": [0, size_bytes]}}).encode()
+    (tmp_path / "w").write_bytes(len(header).to_bytes(8, "little") + header + bytes(size_bytes))
+    with pytest.raises(InputError, match=r"w holds no weights that can be read \(.*\)\. Train the model again"):
+        load_tensors(tmp_path / "w", model(), NAMES, "nothing")
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff" * 8, b"\x80\x00\x00\x00\x00\x00\x00\x80 {}", b"PK\x03\x04"])

@@ -93,6 +93,19 @@ def test_weights_of_another_model_and_damaged_files_are_refused(home: Path, resn
             registry.extractor(f"torchvision:{name}@{path}")
 
 
+@pytest.mark.parametrize(
+    "data",
+    [b'a="\x1b[31m"\nzz = 3\n', b"", b"]" + b"a" * 9, b"(" * 9, b"G\x00", b"\x80\x02]q\x01.", b"\x80\x02K\x01Q."],
+    ids=["text", "empty", "an empty stack", "marks", "half a number", "a list", "a number for a tensor"],
+)
+def test_whatever_a_file_that_is_no_checkpoint_makes_of_the_unpickler_is_one_sentence(data: bytes, tmp_path: Path) -> None:
+    (tmp_path / "w.bin").write_bytes(data)
+    with pytest.raises(BackendError, match=r"w\.bin holds no weights of resnet18 .* Give a checkpoint of this model") as caught:
+        registry.extractor(f"torchvision:resnet18@{tmp_path / 'w.bin'}")
+    assert "\x1b" not in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
 def test_weights_that_unpack_to_far_more_are_refused(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.models.torchvision_features.MOST_BYTES", 10_000_000)
     with zipfile.ZipFile(home / "bomb.pt", "w", zipfile.ZIP_DEFLATED) as archive:

@@ -219,9 +219,7 @@ def _read_ids(path: Path, ids: Any) -> npt.NDArray[Any]:
     try:
         text = h5py.check_string_dtype(ids.dtype)
         if ids.dtype.kind not in "biufS" and text is None:
-            raise InputError(
-                f"{path} has ids of the type {one_line(str(ids.dtype))[:60]}. Give features in the form of NExT-QA: ids are names or numbers."
-            )
+            raise InputError(f"{path} has ids of the type {one_line(str(ids.dtype))[:60]}. Expected names or numbers.")
         most, total = ids.dtype.itemsize, ids.dtype.itemsize * max(ids.size, math.prod(ids.chunks or ()))
         if ids.size and text is not None and text.length is None and ids.size <= MOST_IDS:
             lengths = _stated_lengths(path, ids)

@@ -10,7 +10,7 @@ from vip import files, store
 from vip.baselines.installed import is_first_process
 from vip.errors import InputError, StoreError, UsageError
 from vip.records import Record
-from vip.untrusted import one_line
+from vip.untrusted import DAMAGE, one_line
 from vip.wording import option
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def load_tensors(path: Path, model: nn.Module, names: Collection[str], missing: 
         raise InputError(missing)
     try:
         tensors: dict[str, Any] = load(files.read_bytes(path, most_bytes=MOST_WEIGHT_BYTES))
-    except (OSError, SafetensorError, ValueError) as exc:
+    except (OSError, SafetensorError, *DAMAGE) as exc:  # LookupError: numbers of a kind that torch does not have
         raise InputError(f"{path} holds no weights that can be read ({one_line(str(exc))[:100]}). Train the model again.") from exc
     wanted = {name: tensor.shape for name, tensor in model.state_dict().items() if name in names}
     different = sorted(name for name in wanted.keys() | tensors.keys() if name not in tensors or tensors[name].shape != wanted.get(name))

@@ -10,11 +10,9 @@ are prepared as the library's weights of the model want them.
 
 from __future__ import annotations
 
-import pickle
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from zipfile import BadZipFile
 
 import numpy as np
 
@@ -168,7 +166,7 @@ def _load(name: str, weights: Any, checkpoint: Path | None, torchvision: Any) ->
     path = checkpoint or _find_or_download(name, weights)
     try:
         model.load_state_dict({key: value for key, value in _read_state(path).items() if not key.startswith(f"{place}.")})
-    except (RuntimeError, OSError, EOFError, ValueError, KeyError, AttributeError, TypeError, pickle.UnpicklingError, BadZipFile) as exc:
+    except Exception as exc:  # a damaged pickle raises anything
         raise BackendError(f"{path} holds no weights of {name} ({hub.first_line(exc)}). Give a checkpoint of this model.") from exc
     return model.eval()
 

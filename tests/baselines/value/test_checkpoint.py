@@ -247,3 +247,18 @@ def test_a_checkpoint_that_unpacks_to_far_more_and_a_pipe_are_refused(tmp_path: 
     monkeypatch.setattr(checkpoint, "MOST_BYTES", 2**20)
     with pytest.raises(InputError, match="more than 1,048,576 bytes unpacked"):
         load_checkpoint(tmp_path / "packed.pt", hero())
+
+
+@pytest.mark.parametrize("number", ["x", "9" * 5000, "\u00b9", "", "\u0663"])
+def test_a_layer_of_roberta_without_a_number_has_no_place(number: str) -> None:
+    own = hero()
+    layers = len(own.encoder.cross_modal.transformer.layers)
+    tensors = {
+        f"roberta.{name.removeprefix('v_encoder.f_encoder.')}": one for name, one in to_published(own).items() if ".f_encoder." in name
+    }
+    strange = f"roberta.encoder.layer.{number}.attention.self.query.weight"
+    report = load_roberta({**tensors, strange: torch.zeros(1)}, hero(seed=2), "roberta.pt")
+    assert report.loaded == load_roberta(tensors, hero(seed=2), "roberta.pt").loaded
+    assert report.extra == (f"v_encoder.f_encoder.{strange.removeprefix('roberta.')}",)
+    with pytest.raises(InputError, match=f"holds a RoBERTa of 0 layers, and the cross-modal transformer has {layers}"):
+        load_roberta({strange: torch.zeros(1)}, hero(seed=2), "roberta.pt")

@@ -335,6 +335,7 @@ ROBERTA = {
     "lm_head.bias": "v_encoder.f_encoder.lm_head.bias",
 }
 """Names of RoBERTa's tensors, and those of the cross-modal transformer."""
+ROBERTA_LAYER = re.compile(r"roberta\.encoder\.layer\.([0-9]{1,4})\.")
 
 
 def load_roberta(tensors: Mapping[str, Tensor], model: Hero, source: str) -> LoadReport:
@@ -344,7 +345,7 @@ def load_roberta(tensors: Mapping[str, Tensor], model: Hero, source: str) -> Loa
         InputError: it is no RoBERTa, or one of another size.
     """
     own = len(model.encoder.cross_modal.transformer.layers)
-    theirs = 1 + max((int(match[1]) for name in tensors if (match := re.match(r"roberta\.encoder\.layer\.(\d+)\.", name))), default=-1)
+    theirs = 1 + max((int(match[1]) for name in tensors if (match := ROBERTA_LAYER.match(name))), default=-1)
     gap = theirs // own
     if not gap:
         raise InputError(f"{source} holds a RoBERTa of {theirs} layers, and the cross-modal transformer has {own}. Give a larger one.")
@@ -354,10 +355,10 @@ def load_roberta(tensors: Mapping[str, Tensor], model: Hero, source: str) -> Loa
         if prefix is None:
             continue
         rest = name.removeprefix(prefix)
-        if prefix == "roberta.encoder.layer.":
-            number, _, part = rest.partition(".")
-            if (int(number) + 1) % gap or (int(number) + 1) // gap > own:
+        if match := ROBERTA_LAYER.match(name):
+            place, left = divmod(int(match[1]) + 1, gap)
+            if left or place > own:
                 continue
-            rest = f"{(int(number) + 1) // gap - 1}.{part}"
+            rest = f"{place - 1}.{name[match.end() :]}"
         renamed[ROBERTA[prefix] + rest] = tensor
     return load_published(renamed, model, source)
