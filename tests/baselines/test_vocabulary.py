@@ -129,6 +129,19 @@ def test_no_pipe_link_or_device_stands_for_a_vocabulary(place: str, tmp_path: Pa
         read_vocabulary(path)
 
 
+@pytest.mark.parametrize("suffix", [".txt", ".gz", ".zip"])
+def test_word_vectors_are_read_through_a_link_and_no_pipe_or_device_stands_for_them(suffix: str, tmp_path: Path) -> None:
+    for name, target in (("device", "/dev/zero"), ("pipe", tmp_path / "fifo"), ("folder", tmp_path)):
+        (tmp_path / f"{name}{suffix}").symlink_to(target)
+    os.mkfifo(tmp_path / "fifo")
+    for name, problem in (("device", "it is no regular file"), ("pipe", "it is no regular file"), ("folder", "Is a directory")):
+        with pytest.raises(InputError, match=rf"{name}\{suffix} cannot be read as word vectors \({problem}\)\. Give glove"):
+            read_glove(tmp_path / f"{name}{suffix}", WORDS, 3, seed=0)
+    (tmp_path / "glove.840B.txt").write_text(GLOVE)
+    (tmp_path / "link.txt").symlink_to("glove.840B.txt")
+    assert read_glove(tmp_path / "link.txt", WORDS, 3, seed=0)[1] == 1
+
+
 def test_an_archive_of_two_files_and_a_vocabulary_of_too_many_words_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with zipfile.ZipFile(tmp_path / "two.zip", "w") as archive:
         archive.writestr("a.txt", GLOVE)

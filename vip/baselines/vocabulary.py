@@ -28,6 +28,7 @@ from vip.untrusted import one_line
 SPECIAL = ("<pad>", "<start>", "<end>", "<unk>")
 PAD, START, END, UNKNOWN = range(4)
 MOST_WORDS, MOST_BYTES = 1_000_000, 64 * 2**20
+MOST_GLOVE_BYTES = 64 * 2**30  # glove.840B.300d.txt has 5.6 GB
 MOST_LINE_LETTERS = 2**20  # of a word and its vector
 UNKNOWN_DEVIATION = 0.4
 """Of the normal distribution that vectors of words outside GloVe are drawn from (word2vec.py)."""
@@ -137,7 +138,8 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
                     raise ValueError("a number is not finite")
                 known.add(number)
     except (ValueError, *files.ZIP_DAMAGE) as exc:
-        raise InputError(f"{path} cannot be read as word vectors ({one_line(str(exc))[:100]}). Give glove.840B.300d.txt.") from exc
+        problem = getattr(exc, "strerror", None) or str(exc)
+        raise InputError(f"{path} cannot be read as word vectors ({one_line(problem)[:100]}). Give glove.840B.300d.txt.") from exc
     if not known:
         raise InputError(f"{path} has none of the {len(vocabulary):,} words. Give vectors of English words, in lower case.")
     return vectors, len(known)
@@ -145,13 +147,14 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
 
 @contextmanager
 def _open_text(path: Path) -> Iterator[IO[str]]:
-    if path.suffix == ".zip":
-        with zipfile.ZipFile(path) as archive:
-            names: Sequence[str] = archive.namelist()
-            if len(names) != 1:
-                raise ValueError(f"{len(names)} files in it, expected one")
-            with archive.open(names[0]) as packed, io.TextIOWrapper(packed, encoding="utf-8", errors="replace") as text:
-                yield text
-        return
-    with path.open("rb") as raw, gzip.open(raw) if path.suffix == ".gz" else raw as data:
-        yield io.TextIOWrapper(data, encoding="utf-8", errors="replace")
+    with files.open_named(path, most_bytes=MOST_GLOVE_BYTES) as raw:
+        if path.suffix == ".zip":
+            with zipfile.ZipFile(raw) as archive:
+                names: Sequence[str] = archive.namelist()
+                if len(names) != 1:
+                    raise ValueError(f"{len(names)} files in it, expected one")
+                with archive.open(names[0]) as packed, io.TextIOWrapper(packed, encoding="utf-8", errors="replace") as text:
+                    yield text
+            return
+        with gzip.open(raw) if path.suffix == ".gz" else raw as data:
+            yield io.TextIOWrapper(data, encoding="utf-8", errors="replace")
