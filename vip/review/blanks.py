@@ -158,8 +158,12 @@ def export_answers(state: BlankState, out: Path, *, overwrite: bool = False) -> 
 
 def _assignments(state: BlankState) -> Iterator[list[str]]:
     """Yield a row for each person and HIT with an answer."""
-    for reviewer in state.reviewers():
-        for hit in state.hits:
+    hits_of: dict[str, list[tuple[BlankItem, ...]]] = {}
+    for hit in state.hits:
+        for name in dict.fromkeys(name for item in hit for name in state.said(item.id, FILLED)):
+            hits_of.setdefault(name, []).append(hit)
+    for reviewer, hits in sorted(hits_of.items(), key=lambda one: one[0]):
+        for hit in hits:
             answered: dict[str, str] = {
                 f"answer-{place}-{number}": answer
                 for place, item in enumerate(hit, 1)

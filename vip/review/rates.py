@@ -103,8 +103,9 @@ def _list_claims(state: ReviewState, item: ReviewItem, field: str) -> Iterator[b
     """Yield for each entry of a list of the engine whether it was rejected."""
     text, reviewed = item.original[field], state.value(item.id, field) or ""
     left = {name.casefold() for name in objects_of(reviewed)}
+    is_whole_wrong = is_wrong(state, item.id, field)  # once, since it counts all judgements
     for name in objects_of(text):
-        yield is_wrong(state, item.id, field) if reviewed == text else name.casefold() not in left
+        yield is_whole_wrong if reviewed == text else name.casefold() not in left
 
 
 def _entries(state: ReviewState, item: ReviewItem, field: str) -> Iterator[bool]:
