@@ -50,6 +50,17 @@ def unlinked_file(path: Path) -> Path:
     return path
 
 
+def file_inside(path: Path, folder: Path) -> Path:
+    """Return a file of a folder that the user named, after a check that no link leads out of the folder; one to a file in it may be there.
+
+    Raises:
+        InputError: one does.
+    """
+    if files.leads_out(path, folder):
+        raise InputError(f"{path} leads out of {folder} by a link, and vip follows none of those. Copy the file there.")
+    return path
+
+
 def digest_of(name: str, size: int) -> bytes:
     """Return what samples are drawn by: a digest of so many bytes of a name, which need not be UTF-8."""
     return blake2b(name.encode(errors="surrogatepass"), digest_size=size).digest()

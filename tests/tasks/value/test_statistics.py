@@ -260,3 +260,14 @@ def test_words_are_counted_by_their_shortest_base_form_and_as_they_stand_where_n
     assert dict(found.tasks[0].words.nouns) == {"dogs": 1, "dog": 1}
     monkeypatch.setattr(module, "load_tagger", missing)
     assert measure_folder(folder).notes == ("No words are counted. WordNet is not here.",), "what stands is counted by nobody then"
+
+
+@pytest.mark.parametrize("name", ["tv_subtitles.jsonl", "tvr/tvr_val_release.jsonl", "tvr/tvr_video2dur_idx.json"])
+def test_no_file_behind_a_link_that_leads_out_of_the_folder_is_counted(
+    name: str, folder: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    elsewhere = tmp_path_factory.mktemp("elsewhere") / "file"
+    (folder / name).rename(elsewhere)
+    (folder / name).symlink_to(elsewhere)
+    with pytest.raises(InputError, match=r"leads out of .* by a link, and vip follows none of those"):
+        measure_folder(folder, tag=tag, lemma=lemma)

@@ -283,3 +283,16 @@ def test_a_suite_of_the_test_split_has_the_names_of_each_task(tmp_path: Path) ->
         "vlep_test_release.jsonl",
     )
     assert [(one.task, one.split) for one in suite_files(submission, annotations, "val")] == [("value-yc2r", "val"), ("value-vlep", "dev")]
+
+
+@pytest.mark.parametrize("name", ["tvr_val_release.jsonl", "tvr_video2dur_idx.json"])
+def test_no_annotations_behind_a_link_that_leads_out_of_their_folder_are_found(name: str, tmp_path: Path) -> None:
+    folder = tmp_path / "named"
+    folder.mkdir()
+    for one in ("tvr_val_release.jsonl", "tvr_video2dur_idx.json"):
+        (folder / one).touch()
+    assert find_annotations(folder, BY_KEY["tvr"], "val") == (folder / "tvr_val_release.jsonl", folder / "tvr_video2dur_idx.json")
+    (folder / name).rename(tmp_path / name)
+    (folder / name).symlink_to(tmp_path / name)
+    with pytest.raises(InputError, match=r"leads out of .*/named by a link, and vip follows none of those"):
+        find_annotations(folder, BY_KEY["tvr"], "val")

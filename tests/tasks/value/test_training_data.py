@@ -234,3 +234,42 @@ def test_feature_maps_in_hdf5_are_means_over_their_places(tmp_path: Path) -> Non
         file["feat"] = np.arange(24, dtype=np.float32).reshape(1, 2, 3, 2, 2)
     found = ChannelReader([tmp_path / "f.h5"], None).read("park", "tv").features
     assert found.tolist() == [[1.5, 5.5, 9.5], [13.5, 17.5, 21.5]]
+
+
+OUT_OF_FOLDER = "leads out of .*/named by a link, and vip follows none of those"
+
+
+@pytest.mark.parametrize("linked", ["park.npz", "tv", "tv/park.npz"])
+def test_no_features_are_read_behind_a_link_that_leads_out_of_their_folder(linked: str, tmp_path: Path) -> None:
+    folder, target = tmp_path / "named", tmp_path / "elsewhere" / "park.npz"
+    write_npz(target, 4, 3)
+    (folder / linked).parent.mkdir(parents=True)
+    (folder / linked).symlink_to(target if linked.endswith("npz") else target.parent)
+    reader = ChannelReader([folder], None)
+    for read in (lambda: reader.check(["park"], "tv"), lambda: reader.read("park", "tv")):
+        with pytest.raises(InputError, match=OUT_OF_FOLDER):
+            read()
+
+
+def test_links_to_files_of_the_same_folder_are_followed_and_so_is_one_that_is_named(tmp_path: Path) -> None:
+    write_npz(tmp_path / "named" / "park.npz", 4, 3)
+    (tmp_path / "named" / "street.npz").symlink_to("park.npz")
+    (tmp_path / "named" / "tv").symlink_to(".")
+    (tmp_path / "link").symlink_to("named")
+    for folder in ("named", "link"):
+        reader = ChannelReader([tmp_path / folder], None)
+        reader.check(["park", "street"], "tv")
+        assert reader.read("street", "tv").features.shape == (4, 3)
+
+
+def test_no_subtitles_and_no_annotations_are_read_behind_a_link_that_leads_out_of_their_folder(tmp_path: Path) -> None:
+    folder = tmp_path / "named"
+    write_npz(folder / "park.npz", 4, 3)
+    (folder / "tv_subtitles.jsonl").symlink_to(write_lines(tmp_path / "s.jsonl", [{"vid_name": "park", "sub": []}]))
+    with pytest.raises(InputError, match=OUT_OF_FOLDER):
+        ChannelReader([folder], folder).read("park", "tv")
+    row = {"clip_id": 1, "vid_name": "park", "descs": [{"desc": "a park"}]}
+    (folder / "vatex_en_c_train_release.jsonl").symlink_to(write_lines(tmp_path / "a.jsonl", [row]))
+    write_lines(folder / "vatex_en_r_train_release.jsonl", [])
+    with pytest.raises(InputError, match=OUT_OF_FOLDER):
+        read_train(folder, BY_KEY["vatex_en_c"])

@@ -280,3 +280,15 @@ def test_a_file_that_is_there_is_not_replaced_unasked(known: Known, tmp_path: Pa
     with pytest.raises(UsageError, match="exists"):
         predict_zero_shot("value-tvr", tmp_path / "p.jsonl", options, observer=SilentObserver())
     assert (tmp_path / "p.jsonl").read_text() == "kept"
+
+
+def test_no_features_are_read_behind_a_link_that_leads_out_of_their_folder(known: Known, tmp_path: Path) -> None:
+    folder = features(tmp_path, other=[0])
+    (folder / "video.npz").symlink_to("other.npz")
+    annotations = write_lines(tmp_path / "a.jsonl", [statement(1, "video", "0", 1)])
+    assert len(answers("value-violin", tmp_path / "p.jsonl", annotations, features=folder)) == 1
+    (folder / "other.npz").rename(tmp_path / "secret.npz")
+    (folder / "video.npz").unlink()
+    (folder / "video.npz").symlink_to(tmp_path / "secret.npz")
+    with pytest.raises(InputError, match=r"f/video\.npz leads out of .*/f by a link, and vip follows none of those"):
+        answers("value-violin", tmp_path / "p.jsonl", annotations, features=folder)

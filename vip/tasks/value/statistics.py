@@ -18,6 +18,7 @@ from vip.files import read_named
 from vip.metrics.penn_treebank import tokenize_captions
 from vip.metrics.perceptron_tagger import load_tagger
 from vip.metrics.wordnet import PartOfSpeech, WordNet, find_wordnet
+from vip.tasks.files import file_inside
 from vip.tasks.value.annotations import MOST_JSON_BYTES, read_rows
 from vip.tasks.value.channels import SubtitleFile
 from vip.tasks.value.datasets import BY_KEY, DATASETS, Dataset
@@ -175,7 +176,7 @@ def _lemma_of(wordnet: WordNet) -> Lemma:
 
 
 def _files(folder: Path, name: str) -> list[Path]:
-    return sorted(path for path in folder.rglob(name) if path.is_file())
+    return sorted(file_inside(path, folder) for path in folder.rglob(name) if path.is_file())
 
 
 def _annotation_files(folder: Path, dataset: Dataset) -> dict[str, Path]:

@@ -13,7 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 
 from vip.errors import InputError
-from vip.tasks.files import unlinked_file
+from vip.tasks.files import file_inside, unlinked_file
 from vip.tasks.records import TaskResult
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
 from vip.tasks.value.datasets import BY_KEY, CATEGORIES, DATASETS, PREFIX, Category, Dataset
@@ -218,15 +218,34 @@ def suite_files(folder: Path, annotations: Path, split: str | None = None) -> li
     return found
 
 
+def has_annotations(folder: Path, dataset: Dataset, split: str) -> bool:
+    """Return whether the annotations of a task are there."""
+    return bool(_annotations(folder, dataset, split))
+
+
 def find_annotations(folder: Path, dataset: Dataset, split: str) -> tuple[Path, Path | None]:
-    """Return the annotations of a task, and for retrieval the index of its videos."""
+    """Return the annotations of a task, and for retrieval the index of its videos.
+
+    Raises:
+        InputError: they are missing, or a link leads out of the folder.
+    """
+    names = _annotations(folder, dataset, split)
+    if not names:
+        start = f"{dataset.key}_{split}"
+        raise InputError(f"{folder} has no annotations of {dataset.name} ({start}….jsonl). Give the folder with the published annotations.")
+    index = names[0].with_name(f"{dataset.key}_video2dur_idx.json")
+    has_index = dataset.category == "retrieval" and index.is_file()
+    return file_inside(names[0], folder), file_inside(index, folder) if has_index else None
+
+
+def _annotations(folder: Path, dataset: Dataset, split: str) -> list[Path]:
+    """Return the annotations in the folder of the task, else those in the folder itself."""
     start = f"{dataset.key}_{split}"
     for place in (folder / dataset.key, folder):
         names = sorted(one for one in place.glob(f"{start}*.json*") if not _OTHER_FILES.match(one.name.removeprefix(start)))
         if names:
-            index = place / f"{dataset.key}_video2dur_idx.json"
-            return names[0], index if dataset.category == "retrieval" and index.is_file() else None
-    raise InputError(f"{folder} has no annotations of {dataset.name} ({start}….jsonl). Give the folder with the published annotations.")
+            return names
+    return []
 
 
 def find_submission(folder: Path, dataset: Dataset, split: str) -> Path | None:

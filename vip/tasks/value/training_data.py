@@ -19,12 +19,13 @@ from vip.baselines.features import FeatureFile
 from vip.baselines.value.data import Example
 from vip.errors import InputError, UsageError
 from vip.records import Vectors
+from vip.tasks.files import file_inside
 from vip.tasks.records import Choice, Moment, Rank, Sample
 from vip.tasks.value.annotations import read_rows, read_samples
 from vip.tasks.value.channels import SubtitleFile, VideoChannels, join_channels, read_features
 from vip.tasks.value.datasets import BY_KEY, Dataset
 from vip.tasks.value.statistics import SOURCES
-from vip.tasks.value.suite import find_annotations
+from vip.tasks.value.suite import find_annotations, has_annotations
 from vip.untrusted import one_line
 from vip.wording import option
 
@@ -59,14 +60,8 @@ def read_train(folder: Path, dataset: Dataset) -> list[Example]:
 
 
 def _training_files(folder: Path, dataset: Dataset) -> Sequence[tuple[str, str]]:
-    others = TRAINED_ON.get(dataset.key, ())
-    try:
-        find_annotations(folder, dataset, TRAIN)
-    except InputError:
-        if not others:
-            raise
-        return others
-    return ((dataset.key, TRAIN),)
+    own = ((dataset.key, TRAIN),)
+    return own if has_annotations(folder, dataset, TRAIN) else TRAINED_ON.get(dataset.key, own)
 
 
 def _is_hidden(one: Example) -> bool:
@@ -207,6 +202,7 @@ class ChannelReader:
             path = path / f"{source}_subtitles.jsonl"
             if not path.is_file():
                 raise InputError(f"{self._subtitles} has no {path.name}. Give the folder of the published subtitles.")
+            path = file_inside(path, self._subtitles)
         if path not in self._files:
             self._files[path] = SubtitleFile(path)
         return self._files[path]
@@ -233,7 +229,7 @@ def _open_features(path: Path) -> Path | FeatureFile:
 def _has(column: Path | FeatureFile, video: str, source: str) -> bool:
     if isinstance(column, FeatureFile):
         return video in column.rows
-    return Path(video).name == video and any((place / f"{video}.npz").is_file() for place in (column / source, column))
+    return Path(video).name == video and _array_file(column, video, source).is_file()
 
 
 def _read_column(column: Path | FeatureFile, video: str, source: str) -> Vectors:
@@ -242,5 +238,10 @@ def _read_column(column: Path | FeatureFile, video: str, source: str) -> Vectors
             raise InputError(f"{column.path} has no features of the video {one_line(video)[:80]}. Extract them, or give another file.")
         rows: Vectors = column.read([video])[0]
         return rows if rows.ndim == 2 else np.mean(rows, axis=(2, 3), dtype=np.float32)
-    inside = column / source / f"{video}.npz"
-    return read_features([inside if inside.is_file() else column / f"{video}.npz"])
+    return read_features([_array_file(column, video, source)])
+
+
+def _array_file(folder: Path, video: str, source: str) -> Path:
+    """Return the file of a video, which may be missing; errors as of `file_inside`."""
+    of_source = folder / source / f"{video}.npz"
+    return file_inside(of_source if of_source.is_file() else folder / f"{video}.npz", folder)

@@ -21,7 +21,7 @@ from vip.extraction.samplers.uniform import EverySampler
 from vip.files import read_named
 from vip.protocols import Embedder, Observer
 from vip.records import Vectors
-from vip.tasks.files import check_new, draw_samples, file_sha256, write_samples
+from vip.tasks.files import check_new, draw_samples, file_inside, file_sha256, write_samples
 from vip.tasks.predict import PredictionSummary
 from vip.tasks.records import Moment, Prediction, Sample
 from vip.tasks.registry import load_task
@@ -191,7 +191,7 @@ def _frames_of(name: str, embedder: Embedder, options: ZeroShotOptions) -> Vecto
     kept = options.features / f"{name}.npz" if options.features else None
     videos = options.settings.videos
     if kept is not None and (kept.is_file() or videos is None):
-        return read_features([kept])
+        return read_features([file_inside(kept, kept.parent)])
     assert videos is not None
     path = next((one for suffix in sorted(VIDEO_SUFFIXES) if (one := videos / f"{name}{suffix}").is_file()), None)
     if path is None:
