@@ -55,6 +55,26 @@ def test_values_on_the_axis_enclose_the_data(low: float, length: float) -> None:
     assert 2 <= len(ticks) <= 8
 
 
+ANY = st.one_of(st.floats(-1e300, 1e300), st.sampled_from([5e-324, 1e-320, 1e15, 1e17, 1e17 + 64, 1e300, -1e300]))
+
+
+@given(ANY, ANY)
+def test_ticks_differ_and_enclose_the_data_however_large_or_close_it_is(one: float, other: float) -> None:
+    low, high = sorted((one, other))
+    ticks = round_ticks(low, high)
+    assert all(before < after for before, after in pairwise(ticks))
+    spare = 1e-6 + 1e-9 * max(abs(low), abs(high))
+    assert ticks[0] <= low + spare
+    assert ticks[-1] >= high - spare
+    assert 2 <= len(ticks) <= 9
+
+
+@pytest.mark.parametrize("value", [float("inf"), 1e308, -1e308])
+def test_an_axis_without_end_is_refused(value: float) -> None:
+    with pytest.raises(ValueError, match="expected numbers up to 1e\\+300"):
+        round_ticks(min(0.0, value), max(0.0, value))
+
+
 def test_values_on_the_axis_are_round() -> None:
     assert round_ticks(0, 231) == [0, 100, 200, 300]
     assert round_ticks(0.83, 1.0) == pytest.approx([0.8, 0.85, 0.9, 0.95, 1.0])

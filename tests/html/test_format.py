@@ -15,6 +15,7 @@ from vip.html.format import date, file_size, is_undetermined, number, time_code
         (3725.0, "1:02:05.0"),
         (-1.5, "−0:01.5"),
         (-0.01, "0:00.0"),
+        (1.7e308, "277777777:46:40.0"),
     ],
 )
 def test_time_codes(time_s: float, expected: str) -> None:

@@ -25,6 +25,12 @@ def test_a_probability_is_the_product_of_its_tokens_and_a_perplexity_their_geome
     assert mean_perplexity([]) is None
 
 
+def test_sums_beyond_the_largest_number_are_infinite() -> None:
+    assert phrase_probability([-1e308, -1e308]) == 0
+    assert phrase_perplexity([-1e308, -1e308]) == math.inf
+    assert mean_perplexity([[-709.7]] * 3) == math.inf
+
+
 @pytest.mark.parametrize("values", [[0.1], [math.nan]])
 def test_what_is_no_log_probability_is_refused(values: list[float]) -> None:
     with pytest.raises(ValueError, match="at most 0"):

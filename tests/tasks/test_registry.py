@@ -42,6 +42,12 @@ def test_the_number_behind_the_name_of_a_task_is_known() -> None:
     assert [context_in(name) for name in ("infilling-2", "infilling", "prediction-10", "value-tvr", "other-2")] == [2, None, 10, None, None]
 
 
+@pytest.mark.parametrize("name", ["infilling-" + "9" * 5000, "nextqa-mc-shuffled-" + "9" * 5000, "x" * 5000])
+def test_a_name_of_thousands_of_letters_is_no_task_and_is_cut_in_the_sentence_that_says_so(name: str) -> None:
+    with pytest.raises(UsageError, match=f'There is no task "{name[:100]}…"'):
+        load_task(name)
+
+
 def test_a_task_that_does_not_exist_is_one_sentence() -> None:
     with pytest.raises(UsageError, match=r'There is no task "infiling"\. ?Did you mean "infilling"\?.*`vip tasks` lists them\.'):
         load_task("infiling")

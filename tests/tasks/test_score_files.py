@@ -159,6 +159,19 @@ def test_a_result_of_another_version_or_a_damaged_one_is_said(folder: Path) -> N
         score_files([path], ScoreOptions())
 
 
+@pytest.mark.parametrize(
+    "change", [{"value": 1e17}, {"low": -1e308}, {"parts": {"p": {"n": 2**62}}}, {"contrasts": [{"difference": 1e300}]}]
+)
+def test_a_result_with_a_figure_that_no_score_has_is_refused(change: dict[str, object], folder: Path) -> None:
+    write_scores(score_files([folder / "good.jsonl"], ScoreOptions()), folder / "out")
+    path = folder / "out" / "result.json"
+    row = json.loads(path.read_text())
+    next(iter(row["metrics"].values())).update(change)
+    path.write_text(json.dumps(row))
+    with pytest.raises(InputError, match=r"is no result of vip \(a figure of .*\)\. Score its predictions again\."):
+        score_files([path], ScoreOptions())
+
+
 def test_a_folder_without_predictions_and_a_path_without_a_file_are_said(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="holds no predictions"):
         find_files(tmp_path)

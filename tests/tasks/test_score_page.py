@@ -7,6 +7,8 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.tasks.described import described_folder
 from tests.tasks.scoring import WordTask, answer, joined, result, sample, score_of
@@ -206,6 +208,39 @@ def test_values_stand_on_one_axis_and_intervals_are_cut_off_at_its_ends() -> Non
     assert svg.count('class="interval"') == 1, "no end stands at the border of the axis"
 
 
+FIGURE = st.one_of(st.floats(-1e15, 1e15), st.sampled_from([5e-324, -1e-320, 0.0, 1e15, 1e15 - 0.125]))
+
+
+@given(st.lists(st.tuples(FIGURE, st.none() | FIGURE, st.none() | FIGURE), min_size=1, max_size=3))
+def test_whatever_the_figures_of_a_result_are_they_are_drawn(figures: list[tuple[float, float | None, float | None]]) -> None:
+    results = [
+        result("infilling-1", str(place), budget={"frames": place}, metrics={"m": score_of(value, low=low, high=high)})
+        for place, (value, low, high) in enumerate(figures)
+    ]
+    view = ScoresView(Scores((), tuple(results)), PagePictures())
+    drawn = "".join([*(lane.svg for metric in view.metrics for lane in metric.lanes), *(chart.svg for chart in view.curves)])
+    assert not re.search(r"\b(nan|inf)\b", drawn)
+    assert view.tables
+
+
+def test_a_card_shows_a_hundred_texts_of_an_answer_and_of_the_reference(tmp_path: Path) -> None:
+    many = sample("0", *["a b"] * 300)
+    file = score(joined(tmp_path, [many], [answer(many, *["a c"] * 300)]), WordTask(), WordTask().metrics)
+    card = card_of([file], ["one"], 0, PagePictures())
+    assert (len(card.reference), len(card.answers[0].texts), len(card.rows)) == (100, 100, 100)
+    assert card.answers[0].texts[0] == "a <mark>c</mark>"
+
+
+def test_a_curve_has_twenty_ways_of_choosing_and_fifty_budgets_of_each() -> None:
+    some = [
+        result("infilling-1", "m", budget={"frames": frames, "chosen": str(way)}, metrics={"m": score_of(1.0)})
+        for way in range(30)
+        for frames in range(60)
+    ]
+    (points,) = budget_points(some).values()
+    assert (len(points), {len(one) for one in points.values()}) == (20, {50})
+
+
 def test_a_sample_on_a_card_shows_each_answer_with_its_values(files: list[ScoredFile]) -> None:
     card = card_of(files, ["first", "second"], 3, PagePictures())
     assert (card.id, card.video, card.groups, card.question) == (SAMPLES[3].id, "v1", "domain: Games", "1 keyframes to describe")
@@ -292,10 +327,10 @@ def test_the_picture_of_a_described_keyframe_is_the_one_that_was_named_and_not_a
 def test_the_targets_are_the_keyframes_between_those_that_are_given_or_behind_them(tmp_path: Path) -> None:
     described_folder(tmp_path / "park", 6)
     keyframes = load_run(tmp_path / "park").keyframes
-    for task, given, hidden in ((VideoInfilling(), (1, 4), (2, 3)), (VideoPrediction(), (1,), (2, 3))):
+    for task, shown, hidden in ((VideoInfilling(), (1, 4), (2, 3)), (VideoPrediction(), (1,), (2, 3))):
         settings = SampleSettings(targets=2)
         one = list(task.samples(SampleSource(paths=(str(tmp_path / "park"),), settings=settings)))[1]
         pictures = PagePictures([tmp_path])
-        assert [piece.keyframe_id for piece in one.context] == [keyframes[place].id for place in given]  # type: ignore[union-attr]
+        assert [piece.keyframe_id for piece in one.context] == [keyframes[place].id for place in shown]  # type: ignore[union-attr]
         expected = [PagePictures([tmp_path])._shrink(keyframes[place]) for place in hidden]
         assert pictures.targets(one) == expected

@@ -18,6 +18,10 @@ from vip.records import VideoInfo
 TIME_STEPS_S = (0.1, 0.2, 0.5, 1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14400, 21600, 43200, 86400)
 WIDE_INTERVALS = 10
 NARROW_INTERVALS = 5
+LARGEST = 1e300
+"""Of the numbers of an axis, so that no sum of them overflows."""
+LEAST_SHARE = 1e-12
+"""Of the larger end: a shorter axis would have neighbouring floats for ticks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,8 +86,15 @@ def text_anchor(place: float) -> str:
 
 
 def round_ticks(low: float, high: float, *, intervals: int = 4) -> list[float]:
-    """Return multiples of 1, 2 or 5 that enclose [low, high], about `intervals` steps."""
-    raw = max(high - low, 1e-6) / intervals
+    """Return multiples of 1, 2 or 5 that enclose [low, high], about `intervals` steps; they differ, however large the two are.
+
+    Raises:
+        ValueError: a number is beyond 1e300.
+    """
+    largest = max(abs(low), abs(high))
+    if not largest <= LARGEST:
+        raise ValueError(f"expected numbers up to {LARGEST:g}, got {low} and {high}")
+    raw = max(high - low, 1e-6, LEAST_SHARE * largest) / intervals
     power = 10.0 ** math.floor(math.log10(raw))
     step = next(factor * power for factor in (1, 2, 5, 10) if factor * power >= raw * (1 - 1e-9))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)

@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 
 from vip.records import NOT_DETERMINED, Rule
 
+MOST_S = 1e12
 RULES: dict[Rule, tuple[str, str]] = {
     "pruned": ("Pruned", "good, but most like others or, where something was asked for, less relevant"),
     "duplicate": ("Duplicate", "the same picture as a neighbour"),
@@ -26,8 +27,8 @@ GOOD_ENOUGH: frozenset[Rule] = frozenset({"kept", "pruned", "duplicate"})
 
 
 def time_code(time_s: float, *, decimals: int = 1) -> str:
-    """Return `1:02.4`, `1:00:05.0`; with `decimals=0`, `1:02`."""
-    ticks = round(abs(time_s) * 10**decimals)
+    """Return `1:02.4`, `1:00:05.0`; with `decimals=0`, `1:02`. Times that no video has, of somebody else's file, are `MOST_S`."""
+    ticks = round(min(abs(time_s), MOST_S) * 10**decimals)
     seconds, fraction = divmod(ticks, 10**decimals)
     minutes, second = divmod(seconds, 60)
     hours, minute = divmod(minutes, 60)

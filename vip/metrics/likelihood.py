@@ -20,7 +20,7 @@ def phrase_probability(log_probabilities: Sequence[float]) -> float:
         ValueError: one is above 0 or no number.
     """
     _check(log_probabilities)
-    return math.exp(math.fsum(log_probabilities))
+    return math.exp(_sum(log_probabilities))
 
 
 def phrase_perplexity(log_probabilities: Sequence[float]) -> float:
@@ -32,14 +32,22 @@ def phrase_perplexity(log_probabilities: Sequence[float]) -> float:
     _check(log_probabilities)
     if not log_probabilities:
         raise ValueError("a phrase without tokens has no perplexity")
-    mean = math.fsum(log_probabilities) / len(log_probabilities)
+    mean = _sum(log_probabilities) / len(log_probabilities)
     return math.inf if -mean > MOST else math.exp(-mean)
 
 
 def mean_perplexity(phrases: Iterable[Sequence[float]]) -> float | None:
     """Return the mean perplexity over phrases; None of nothing."""
     values = [phrase_perplexity(phrase) for phrase in phrases]
-    return math.fsum(values) / len(values) if values else None
+    return _sum(values) / len(values) if values else None
+
+
+def _sum(values: Sequence[float]) -> float:
+    """Return the exact sum of numbers of one sign; infinite where it is beyond the largest float."""
+    try:
+        return math.fsum(values)
+    except OverflowError:
+        return math.copysign(math.inf, values[0])
 
 
 def _check(log_probabilities: Sequence[float]) -> None:

@@ -16,6 +16,8 @@ from vip.tasks.score_tables import metric_name
 from vip.tasks.table import Table, TableCell, number_cell
 
 KINDS = ("kept", "", "bad")
+MOST_WAYS, MOST_BUDGETS = 20, 50
+"""Ways of choosing frames, and numbers of frames, of one curve: those of more files are left out, the last first."""
 Points = dict[str, dict[int, Score]]
 """Way of choosing -> frames -> score."""
 
@@ -27,8 +29,13 @@ def budget_points(results: Sequence[TaskResult]) -> dict[tuple[str, str, str], P
         if result.budget is None or result.budget.frames is None:
             continue
         for name, score in result.metrics.items():
-            key = result.task, result.engine or "", name
-            found.setdefault(key, {}).setdefault(result.budget.chosen or "frames", {})[result.budget.frames] = score
+            points = found.setdefault((result.task, result.engine or "", name), {})
+            chosen, frames = result.budget.chosen or "frames", result.budget.frames
+            if chosen not in points and len(points) >= MOST_WAYS:
+                continue
+            some = points.setdefault(chosen, {})
+            if frames in some or len(some) < MOST_BUDGETS:
+                some[frames] = score
     return {key: points for key, points in found.items() if len({frames for some in points.values() for frames in some}) > 1}
 
 

@@ -146,12 +146,15 @@ def _own_note(models: Sequence[ModelRow], rows: Sequence[Sequence[TableCell]]) -
 def domain_table(own: Sequence[ModelRow]) -> Table:
     """Return Table 6: domains, each value the mean over the five tasks, as a fraction; a video may be in several domains."""
     models = [*published(6), *(row for row in own if any(_domains(row)))]
-    domains = dict.fromkeys(domain for model in models for domain in _domains(model))
+    by_domain: dict[str, dict[tuple[bool, str], ModelRow]] = {}
+    for model in models:
+        for domain in _domains(model):
+            by_domain.setdefault(domain, {})[model.is_published, model.name] = model
     columns = [(metric, kind) for metric in METRIC_NAMES for kind in REPRESENTATIONS]
     rows: list[list[TableCell]] = []
     partial: dict[str, None] = {}
-    for domain in domains:
-        for model in models:
+    for domain, some in by_domain.items():
+        for model in some.values():
             values = [_domain_value(model, metric, kind, domain) for metric, kind in columns]
             if any(value is not None for value, _ in values):
                 rows.append([TableCell(domain), TableCell(model.name), *(number_cell(value, digits=4) for value, _ in values)])

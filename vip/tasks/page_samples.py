@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -40,6 +41,8 @@ MOST_PICTURES = 240
 MOST_LETTERS = 1200
 """Of one text."""
 MOST_RANKED = 5
+MOST_UNITS = 100
+"""Texts of an answer or a reference, such as keyframes that were asked for."""
 _WORD = re.compile(r"\w+")
 
 
@@ -139,6 +142,7 @@ class PagePictures:
         """Return the pictures of the keyframes that were asked for, where the run of the video is known."""
         run = self._run_of(sample.video)
         given = [piece.keyframe_id for piece in sample.context if isinstance(piece, KeyframeDescription)]
+        known = set(given)
         if run is None or sample.ask.kind != "describe_keyframes" or not given:
             return []
         try:
@@ -149,7 +153,7 @@ class PagePictures:
             return []
         start = ids.index(given[0])
         window = run.keyframes[start : start + len(given) + sample.ask.count]
-        return [self._shrink(keyframe) for keyframe in window if keyframe.id not in given][: sample.ask.count]
+        return [self._shrink(keyframe) for keyframe in window if keyframe.id not in known][: sample.ask.count]
 
     def _allows(self, samples: Path, source: str) -> bool:
         if samples not in self._sources:
@@ -217,7 +221,7 @@ def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pict
         task=sample.task,
         id=sample.id,
         video=sample.video,
-        groups=", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items())),
+        groups=_cut(", ".join(f"{name}: {', '.join(values)}" for name, values in sorted(sample.groups.items()))),
         question=question_of(sample),
         context=[shown for piece in sample.context if (shown := _shown(sample, piece, pictures, files[0].joined.samples))],
         reference=reference,
@@ -230,8 +234,8 @@ def _answer(scored: ScoredFile, label: str, index: int, reference: Sequence[str]
     sample, prediction = scored.joined.pairs[index]
     values = [(metric_name(name), f"{100 * column[index]:.2f}") for name, column in scored.values.items()]
     texts = value_texts(sample, prediction)
-    several = len(texts) == len(reference)
-    marked = [mark_differences(_cut(text), reference[place] if several else " ".join(reference)) for place, text in enumerate(texts)]
+    beside = reference if len(texts) == len(reference) else [" ".join(reference)] * len(texts)
+    marked = [mark_differences(_cut(text), known) for text, known in zip(texts, beside, strict=True)]
     why = prediction.reason or ""
     if prediction.status != "ok" and prediction.raw:
         why = f"{why}: {prediction.raw}" if why else prediction.raw
@@ -252,13 +256,13 @@ def reference_texts(sample: Sample) -> list[str]:
     """Return the reference in words, one text a unit: a keyframe, or each answer that is right."""
     values = sample.reference.values if sample.reference else ()
     if sample.ask.kind == "describe_keyframes":
-        return [_cut(text) for value in values[:1] for text in _texts(sample, value)]
-    return [_cut(" · ".join(_texts(sample, value))) for value in values]
+        return [_cut(text) for value in values[:1] for text in _texts(sample, value)][:MOST_UNITS]
+    return [_cut(" · ".join(_texts(sample, value))) for value in values[:MOST_UNITS]]
 
 
 def value_texts(sample: Sample, prediction: Prediction) -> list[str]:
     """Return an answer in words."""
-    return [] if prediction.value is None else list(_texts(sample, prediction.value))
+    return [] if prediction.value is None else list(islice(_texts(sample, prediction.value), MOST_UNITS))
 
 
 def _texts(sample: Sample, value: object) -> Iterator[str]:

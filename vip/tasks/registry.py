@@ -7,10 +7,13 @@ from importlib.metadata import entry_points
 
 from vip.errors import BackendError, UsageError, did_you_mean
 from vip.tasks.task import Task
+from vip.untrusted import one_line, shorten
 
 GROUP = "vip.tasks"
 SHUFFLED = "-shuffled-"
 """Stands between the name of a task and the seed by which its options were put into another order."""
+MOST_NAME_LETTERS = 100  # that a message shows
+MOST_DIGITS = 20  # of a seed or a number behind a name, which may be somebody else's
 BUILT_IN = {
     "infilling": "vip.tasks.infilling:VideoInfilling",
     "prediction": "vip.tasks.prediction:VideoPrediction",
@@ -47,7 +50,7 @@ def load_task(name: str) -> Task:
     names = task_names()
     base = name if name in names or context_in(name) is None else name.rpartition("-")[0]
     shuffled, separator, seed = name.rpartition(SHUFFLED)
-    base = shuffled if separator and seed.lstrip("-").isdecimal() else base
+    base = shuffled if separator and seed.lstrip("-").isdecimal() and len(seed) <= MOST_DIGITS else base
     if base in BUILT_IN:
         module, _, kind = BUILT_IN[base].partition(":")
         task: Task = getattr(import_module(module), kind)()
@@ -58,10 +61,11 @@ def load_task(name: str) -> Task:
         except Exception as exc:
             raise BackendError(f'The task "{base}" of {point.value} cannot be loaded: {exc}. Repair or remove its package.') from exc
         return added
+    name = shorten(one_line(name), MOST_NAME_LETTERS)
     raise UsageError(f'There is no task "{name}".{did_you_mean(name, names)} `vip tasks` lists them.')
 
 
 def context_in(name: str) -> int | None:
     """Return the number behind a task's name: 2 of `infilling-2`; None where there is none."""
     base, _, number = name.rpartition("-")
-    return int(number) if base in BUILT_IN and number.isdecimal() else None
+    return int(number) if base in BUILT_IN and number.isdecimal() and len(number) <= MOST_DIGITS else None

@@ -35,6 +35,8 @@ from vip.wording import counted, option
 SAMPLES = "samples.jsonl"
 RESULT = "result.json"
 MOST_RESULT_BYTES = 64 * 2**20
+MOST_FIGURE = 1e15
+"""Of the scores of a result.json: tables and axes hold no larger ones, and no metric has them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -195,11 +197,25 @@ def read_result(path: Path) -> TaskResult | None:
         data = files.read_named(path, most_bytes=MOST_RESULT_BYTES)
         if not isinstance(value := parse_json(data), dict) or "metrics" not in value:
             return None
+        if (figure := _too_large(value["metrics"])) is not None:
+            raise ValueError(f"a figure of {figure:.3g}")
         return TaskResult.model_validate_json(data)
     except OSError as exc:
         raise InputError(f"{path} cannot be read: {exc.strerror}.") from exc
     except ValueError as exc:
         raise InputError(f"{path} is no result of vip ({str(exc).splitlines()[0]}). Score its predictions again.") from exc
+
+
+def _too_large(value: object) -> float | None:
+    """Return a number in JSON that no score has; None where there is none."""
+    left = [value]
+    while left:
+        one = left.pop()
+        if isinstance(one, dict | list):
+            left.extend(one.values() if isinstance(one, dict) else one)
+        elif isinstance(one, int | float) and abs(one) > MOST_FIGURE:
+            return one
+    return None
 
 
 def _check_result(result: TaskResult, path: Path) -> None:

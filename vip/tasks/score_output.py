@@ -51,7 +51,7 @@ def paper_charts(scores: Scores) -> list[Chart]:
     """Return the figures of the papers of the tasks that were scored."""
     from vip.tasks.registry import load_task
 
-    tasks: dict[str, object] = {(task := load_task(result.task)).name: task for result in scores.results}
+    tasks: dict[str, object] = {(task := load_task(name)).name: task for name in dict.fromkeys(one.task for one in scores.results)}
     return [chart for task in tasks.values() if isinstance(task, DrawsCharts) for chart in task.charts(scores.shown)]
 
 
@@ -59,7 +59,7 @@ def paper_tables(scores: Scores) -> list[Table]:
     """Return the tables of the papers of the tasks that were scored."""
     from vip.tasks.registry import load_task
 
-    tasks = {load_task(result.task).name: load_task(result.task) for result in scores.results}
+    tasks = {(task := load_task(name)).name: task for name in dict.fromkeys(result.task for result in scores.results)}
     by_paper: dict[str, Table] = {}
     for task in tasks.values():
         by_paper.update((table.title, table) for table in task.tables(scores.shown))

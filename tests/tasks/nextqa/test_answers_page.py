@@ -159,6 +159,13 @@ def test_each_option_names_who_chose_it_with_the_score_of_that_option(data: Path
     assert view.kind == "CW"
 
 
+def test_an_answer_without_a_score_of_its_own_or_a_type_has_none(data: Path) -> None:
+    view = view_of(data, one=(4, 0.1), two=(-9, 0.1), three=(2**62, 0.1))
+    assert list(view.options[4].chosen_by) == ["one"]
+    sample = next(iter(NextqaMultiChoice().samples(_source(data / "mc.csv")))).model_copy(update={"groups": {"type": ()}})
+    assert _question_view("why", {sample.task: _Answered(sample, None, [])}).kind == ""
+
+
 def answered(video: str, task: str, *values: float) -> _Answered:
     sample = Sample(id=f"{video} {task}", task=task, task_version=1, video=video, ask=FreeText(question="?"))
     return _Answered(sample, None, [(str(place), Prediction(sample_id="x", value="y"), value) for place, value in enumerate(values)])

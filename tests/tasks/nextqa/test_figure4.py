@@ -88,6 +88,7 @@ def test_a_point_says_its_clips_by_a_number_or_by_the_frames_that_were_seen() ->
         result(3.0, clips="", features="Res"),
         result(4.0, budget=FrameBudget(frames=None)),
         result(5.0, clips="0"),
+        result(6.0, clips="9" * 5000, budget=seen),
     ]
     points = figure_points(rows, "nextqa-mc")
     assert [(one.features, one.clips, one.values["all"]) for one in points] == [
@@ -95,6 +96,7 @@ def test_a_point_says_its_clips_by_a_number_or_by_the_frames_that_were_seen() ->
         ("vip", 8, 2.0),
         ("Res", None, 3.0),
         ("p.json", 0, 5.0),
+        ("vip", 8, 6.0),
     ]
 
 

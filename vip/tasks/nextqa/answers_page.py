@@ -178,7 +178,7 @@ def _video_view(video: str, asked: Mapping[tuple[str, str], Mapping[str, _Answer
 
 
 def _question_view(text: str, tasks: Mapping[str, _Answered]) -> QuestionView:
-    kinds = dict.fromkeys(one.sample.groups.get("type", ("",))[0] for one in tasks.values())
+    kinds = dict.fromkeys(next(iter(one.sample.groups.get("type", ())), "") for one in tasks.values())
     view = QuestionView(_cut(text), ", ".join(kinds))
     for one in tasks.values():
         if isinstance(one.sample.ask, Choice):
@@ -196,7 +196,7 @@ def _option_views(one: _Answered) -> tuple[list[OptionView], list[str]]:
     without = []
     for label, prediction, _ in one.answers:
         if isinstance(prediction.value, int):
-            score = prediction.scores[prediction.value] if prediction.scores else None
+            score = dict(enumerate(prediction.scores or ())).get(prediction.value)
             chosen.setdefault(prediction.value, []).append(label if score is None else f"{label} ({score:.2f})")
         else:
             without.append(f"{label}: {prediction.status}")

@@ -16,6 +16,7 @@ from vip.tasks.records import TaskResult
 from vip.tasks.table import Table, TableCell, mark_best, number_cell
 
 CLIPS, FEATURES = "clips", "features"
+MOST_DIGITS = 9  # of a number of clips
 GROUP_NAMES = {"C": "causal", "T": "temporal", "D": "descriptive", "all": "all"}
 
 
@@ -44,7 +45,7 @@ def figure_points(results: Sequence[TaskResult], task: str) -> list[FigurePoint]
 
 def _clips(result: TaskResult) -> int | None:
     named = str(result.parameters.get(CLIPS, ""))
-    if named.isascii() and named.isdigit():
+    if named.isascii() and named.isdigit() and len(named) <= MOST_DIGITS:
         return int(named)
     return result.budget.frames if result.budget else None
 
