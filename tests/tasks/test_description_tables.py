@@ -12,7 +12,9 @@ from tests.metrics.golden import golden
 from tests.tasks.scoring import result, score_of
 from vip.metrics.famous import COMPONENTS
 from vip.metrics.statistics import correct_holm
+from vip.tasks import description_tables as module
 from vip.tasks.description_tables import (
+    ModelRow,
     causal_table,
     component_table,
     description_tables,
@@ -152,6 +154,21 @@ def test_a_significant_difference_of_causes_is_marked_after_holm(p: float, is_ma
 
 def test_results_of_other_tasks_are_left_out() -> None:
     assert description_tables([result("nextqa-mc", "mine", metrics={"rouge-l": score_of(1.0)})]) == description_tables([])
+
+
+def test_a_model_is_looked_up_in_its_own_domains_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+
+    def noted(model: ModelRow, metric: str, kind: str, domain: str) -> tuple[float | None, int]:
+        asked.append(domain)
+        return None, 0
+
+    monkeypatch.setattr(module, "_domain_value", noted)
+    domain_table([])
+    published = len(asked)
+    metrics = {str(place): {"rouge-l": score_of(1.0, groups={"domain": {f"d{place}": score_of(1.0)}})} for place in range(50)}
+    domain_table(own_rows([result("infilling-1", name, metrics=some) for name, some in metrics.items()]))
+    assert len(asked) - 2 * published == 50 * 6
 
 
 def test_tasks_that_were_not_scored_do_not_lower_the_mean_of_a_domain() -> None:

@@ -16,9 +16,10 @@ from vip.errors import InputError, UsageError
 from vip.tasks import score_files as module
 from vip.tasks.pairs import Missing
 from vip.tasks.records import Prediction, Sample, TaskResult
+from vip.tasks.registry import load_task
 from vip.tasks.score_files import ScoreOptions, Scores, find_files, score_files
 from vip.tasks.score_output import all_tables, as_json_row, result_names, write_scores
-from vip.tasks.task import SampleSource
+from vip.tasks.task import SampleSource, Task
 
 SAMPLES = [sample(str(number), "a b c", video=f"v{number // 2}", groups={"domain": ("Games",)}) for number in range(8)]
 
@@ -170,6 +171,21 @@ def test_a_result_with_a_figure_that_no_score_has_is_refused(change: dict[str, o
     path.write_text(json.dumps(row))
     with pytest.raises(InputError, match=r"is no result of vip \(a figure of .*\)\. Score its predictions again\."):
         score_files([path], ScoreOptions())
+
+
+def test_the_task_of_many_results_is_looked_up_once(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    one = score_files([folder / "good.jsonl"], ScoreOptions())
+    for place in range(5):
+        write_scores(one, folder / "results" / str(place))
+    asked: list[str] = []
+
+    def noted(name: str) -> Task:
+        asked.append(name)
+        return load_task(name)
+
+    monkeypatch.setattr("vip.tasks.score_files.load_task", noted)
+    assert len(score_files([folder / "results"], ScoreOptions()).results) == 5
+    assert asked == ["infilling-1"]
 
 
 def test_a_folder_without_predictions_and_a_path_without_a_file_are_said(tmp_path: Path) -> None:

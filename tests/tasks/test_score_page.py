@@ -106,6 +106,19 @@ def test_a_picture_that_the_samples_name_is_shown_only_with_its_digest_and_where
     assert not shown(right, None)
 
 
+def test_the_keyframes_of_a_run_are_looked_through_once_for_all_pieces(tmp_path: Path) -> None:
+    described_folder(tmp_path / "park", 2)
+    pictures = PagePictures([tmp_path / "park"])
+    one = SAMPLES[0].model_copy(update={"video": "park"})
+    pieces = [KeyframeDescription(keyframe_id=keyframe.id, time_s=0.0) for keyframe in load_run(tmp_path / "park").keyframes]
+    first = [pictures.of_piece(one, piece, None) for piece in pieces]
+    run = pictures._run_of("park")
+    assert run is not None
+    vars(run)["keyframes"] = []
+    assert [pictures.of_piece(one, piece, None) for piece in pieces] == first
+    assert all(first)
+
+
 def test_words_that_the_reference_lacks_are_marked() -> None:
     assert mark_differences("A dog, <b>!", "a cat") == "A <mark>dog</mark>, &lt;<mark>b</mark>&gt;!"
     assert mark_differences("the DOG's", "The dog") == "the DOG&#x27;<mark>s</mark>"

@@ -119,6 +119,7 @@ class PagePictures:
     _folders: dict[str, Run | None] = field(default_factory=dict)
     _sources: dict[Path, PictureSources] = field(default_factory=dict)
     _by_video: dict[str, Run] | None = None
+    _keyframes: dict[Path, dict[str, KeyframePicture]] = field(default_factory=dict)
     _shown: int = 0
 
     def of_piece(self, sample: Sample, piece: KeyframeDescription | SamplePicture, samples: Path | None) -> Jpeg | None:
@@ -131,10 +132,10 @@ class PagePictures:
         """
         named = piece if isinstance(piece, SamplePicture) else piece.picture
         if named is not None and named.sha256 is not None and samples is not None and self._allows(samples, named.source):
-            keyframe = _keyframe(self._open(named.source), named.keyframe_id)
+            keyframe = self._keyframe(self._open(named.source), named.keyframe_id)
             if keyframe is not None and (jpeg := self._shrink(keyframe, named.sha256)):
                 return jpeg
-        if isinstance(piece, KeyframeDescription) and (keyframe := _keyframe(self._run_of(sample.video), piece.keyframe_id)):
+        if isinstance(piece, KeyframeDescription) and (keyframe := self._keyframe(self._run_of(sample.video), piece.keyframe_id)):
             return self._shrink(keyframe)
         return None
 
@@ -154,6 +155,16 @@ class PagePictures:
         start = ids.index(given[0])
         window = run.keyframes[start : start + len(given) + sample.ask.count]
         return [self._shrink(keyframe) for keyframe in window if keyframe.id not in known][: sample.ask.count]
+
+    def _keyframe(self, run: Run | None, keyframe_id: str) -> KeyframePicture | None:
+        if run is None:
+            return None
+        if run.folder not in self._keyframes:
+            try:
+                self._keyframes[run.folder] = {one.id: one for one in reversed(run.keyframes)}  # of two with one id the first
+            except VipError:
+                self._keyframes[run.folder] = {}
+        return self._keyframes[run.folder].get(keyframe_id)
 
     def _allows(self, samples: Path, source: str) -> bool:
         if samples not in self._sources:
@@ -197,13 +208,6 @@ def _video_of(run: Run) -> str:
     except VipError:
         manifest = None
     return manifest.video_id if manifest else run.folder.resolve().name
-
-
-def _keyframe(run: Run | None, keyframe_id: str) -> KeyframePicture | None:
-    try:
-        return next((one for one in run.keyframes if one.id == keyframe_id), None) if run else None
-    except VipError:
-        return None
 
 
 def sample_card_anchor(result: TaskResult, sample_id: str) -> str:

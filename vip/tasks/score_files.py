@@ -104,11 +104,14 @@ def _score_each(found: Sequence[tuple[Path, ScoreOptions]], settings: Sequence[M
     scored: list[ScoredFile] = []
     results: list[TaskResult] = []
     tasks: dict[str, Task] = {}
+    versions: dict[str, int] = {}
     if settings and len(settings) != len(found):
         raise UsageError(f"{option('setting')} is given {len(settings)} times for {counted(len(found), 'file')}. Give it once for each.")
     for number, (path, own) in enumerate(found):
         if before := read_result(path):
-            _check_result(before, path)
+            if before.task not in versions:
+                versions[before.task] = load_task(before.task).version
+            _check_result(before, path, versions[before.task])
             more = settings[number] if settings else {}
             results.append(before.model_copy(update={"parameters": {**before.parameters, **more}}))
             continue
@@ -218,8 +221,7 @@ def _too_large(value: object) -> float | None:
     return None
 
 
-def _check_result(result: TaskResult, path: Path) -> None:
-    version = load_task(result.task).version
+def _check_result(result: TaskResult, path: Path, version: int) -> None:
     if result.task_version != version:
         raise InputError(
             f"{path} was scored for version {result.task_version} of {result.task}, and this vip has version {version}: the scores"
