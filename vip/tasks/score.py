@@ -33,7 +33,7 @@ ROUNDED_BY = 1e-4
 MOST_IDS = 20
 MOST_ENGINES, MOST_LETTERS = 20, 300  # that a result names, and of each
 MOST_DIGITS = 9  # of the pixels that predictions name
-MOST_RESCORED_GROUPS = 1000
+MOST_RESCORED_GROUPS = 200
 """Groups that are scored again, where the value of a metric is no mean: samples of somebody else may name any number."""
 
 
