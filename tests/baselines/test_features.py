@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import os
 import struct
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import h5py
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from tests.baselines.made import write_features
 from vip.baselines import features
@@ -179,6 +182,32 @@ def test_ids_of_any_length_are_read_wherever_they_lie_in_the_file(userblock: int
         file["feat"] = FEATS
         file.create_dataset("ids", data=["a", "é" * 500, "c"], dtype=TEXT)
     assert FeatureFile(tmp_path / "f.h5").rows == {"a": 0, "é" * 500: 1, "c": 2}
+
+
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_damaged_heaps_of_names_are_read_to_an_end(tmp_path: Path, data: st.DataObject) -> None:
+    """HDF5 2.0 reads some of them for ever, and no Ctrl-C ends that."""
+    names = [f"video {number}" for number in range(9)]
+    path = tmp_path / "f.h5"
+    with h5py.File(path, "w") as file:
+        file.create_dataset("feat", (9, 1, 2), "f4")
+        file.create_dataset("ids", data=names, dtype=TEXT)
+    content = bytearray(path.read_bytes())
+    heap = content.index(b"GCOL")
+    for _ in range(data.draw(st.integers(1, 3))):
+        content[heap + data.draw(st.integers(0, 300))] = data.draw(st.integers(0, 255))
+    path.write_bytes(content[: data.draw(st.sampled_from([len(content), heap + 10, heap + 100]))] if data.draw(st.booleans()) else content)
+    with suppress(InputError):
+        assert len(FeatureFile(path).rows) == 9
+
+
+def test_many_heaps_of_names_are_read(tmp_path: Path) -> None:
+    names = [f"{number}:{'n' * (number % 90)}" for number in range(3000)] + [""]
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file.create_dataset("feat", (3001, 1, 2), "f4")
+        file.create_dataset("ids", data=names, dtype=TEXT)
+    assert FeatureFile(tmp_path / "f.h5").rows == {name: row for row, name in enumerate(names)}
 
 
 def test_a_text_that_is_stored_once_and_stands_for_all_ids_takes_no_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,10 +8,11 @@ read: a file of 60 GB needs no memory.
 from __future__ import annotations
 
 import math
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,10 @@ Floats = npt.NDArray[np.float32]
 DAMAGED = (OSError, RuntimeError, *DAMAGE)
 """What h5py raises for a damaged file."""
 MOST_IDS, MOST_ID_BYTES, MOST_IDS_BYTES = 5_000_000, 1000, 64 * 2**20  # 5 million names of YouTube have 55 MB
+REFERENCE = np.dtype([("length", "<u4"), ("heap", "<u8"), ("object", "<u4")])
+"""A text of any length in HDF5: where its bytes lie."""
+HEAP_MARK = b"GCOL\x01\0\0\0"
+HEAP_HEAD, OBJECT_HEAD = struct.Struct("<8sQ"), struct.Struct("<H6xQ")
 MOST_BLOCK_BYTES = 2**30  # of a row, and of a chunk, which is unpacked whole; the maps of HME have 13 MB a video
 
 
@@ -220,33 +225,77 @@ def _read_ids(path: Path, ids: Any) -> npt.NDArray[Any]:
         text = h5py.check_string_dtype(ids.dtype)
         if ids.dtype.kind not in "biufS" and text is None:
             raise InputError(f"{path} has ids of the type {one_line(str(ids.dtype))[:60]}. Expected names or numbers.")
-        most, total = ids.dtype.itemsize, ids.dtype.itemsize * max(ids.size, math.prod(ids.chunks or ()))
-        if ids.size and text is not None and text.length is None and ids.size <= MOST_IDS:
-            lengths = _stated_lengths(path, ids)
-            most, total = int(lengths.max()), int(lengths.sum())
-        if ids.size > MOST_IDS or most > MOST_ID_BYTES or total > MOST_IDS_BYTES:
-            raise InputError(
-                f"{path} has {ids.size:,} ids of up to {most:,} bytes, {total:,} bytes together. Give features in the form of NExT-QA."
-            )
+        if ids.size > MOST_IDS:
+            raise InputError(f"{path} has {ids.size:,} ids. Give features in the form of NExT-QA.")
+        if ids.size and text is not None and text.length is None:
+            return _texts_of_any_length(path, ids)
+        _check_lengths(path, ids.size, ids.dtype.itemsize, ids.dtype.itemsize * max(ids.size, math.prod(ids.chunks or ())))
         return np.asarray(ids[:])
     except DAMAGED as exc:
         raise InputError(f"{path} has ids that cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
 
 
-def _stated_lengths(path: Path, ids: Any) -> npt.NDArray[np.int64]:
-    """Return the length of each text of any length. h5py does not tell it without taking the memory, and all rows may lead to one text.
+def _check_lengths(path: Path, count: int, most: int, total: int) -> None:
+    if most > MOST_ID_BYTES or total > MOST_IDS_BYTES:
+        raise InputError(
+            f"{path} has {count:,} ids of up to {most:,} bytes, {total:,} bytes together. Give features in the form of NExT-QA."
+        )
+
+
+def _texts_of_any_length(path: Path, ids: Any) -> npt.NDArray[Any]:
+    """Return texts of any length, read from the global heaps of the file (HDF5 file format, III.E).
+
+    h5py does not say how long a text is before it takes the memory, all rows may lead to one text, and HDF5 2.0 reads some damaged heaps
+    for ever.
 
     Raises:
-        InputError: the rows do not lie in one piece, as h5py writes them where nothing else is asked of it.
+        InputError: the rows do not lie in one piece, as h5py writes them where nothing else is asked of it; or the texts are too long.
+        ValueError: the file is damaged.
     """
-    row = np.dtype([("length", "<u4"), ("place", f"V{ids.file.id.get_create_plist().get_sizes()[0] + 4}")])
-    start = ids.id.get_offset()
-    if ids.chunks is not None or start is None or ids.id.get_storage_size() != ids.size * row.itemsize:
+    start, sizes = ids.id.get_offset(), ids.file.id.get_create_plist().get_sizes()
+    is_one_piece = ids.chunks is None and start is not None and ids.id.get_storage_size() == ids.size * REFERENCE.itemsize
+    if not is_one_piece or sizes != (8, 8):
         raise InputError(f"{path} has ids of any length that are packed, or not written. Write them as numbers or as text of fixed length.")
-    rows = np.fromfile(path, row, ids.size, offset=start)
+    rows = np.fromfile(path, REFERENCE, ids.size, offset=start)
     if len(rows) < ids.size:
         raise ValueError("it is cut off")
-    return rows["length"].astype(np.int64)
+    lengths = rows["length"].astype(np.int64)
+    _check_lengths(path, len(rows), int(lengths.max()), int(lengths.sum()))
+    texts = np.full(len(rows), b"", dtype=object)
+    written = np.flatnonzero(lengths)
+    written = written[np.argsort(rows["heap"][written], kind="stable")]
+    with path.open("rb") as file:
+        here, left, data, places = None, path.stat().st_size, b"", dict[int, tuple[int, int]]()
+        for row in written.tolist():
+            length, heap, number = rows[row].tolist()
+            if heap != here:
+                here, (data, places) = heap, _read_heap(file, ids.file.userblock_size + heap, left)
+                left -= len(data)  # heaps do not overlap
+            start, most = places.get(number, (0, 0))
+            if length > most:
+                raise ValueError(f"row {row} has no text")
+            texts[row] = data[start : start + length]
+    return texts
+
+
+def _read_heap(file: IO[bytes], start: int, most_bytes: int) -> tuple[bytes, dict[int, tuple[int, int]]]:
+    """Return the bytes of a global heap, and by its number where each object begins and how long it is."""
+    file.seek(start)
+    head = file.read(HEAP_HEAD.size)
+    mark, size = HEAP_HEAD.unpack(head.ljust(HEAP_HEAD.size))
+    if mark != HEAP_MARK or size > most_bytes:
+        raise ValueError("a heap of texts is damaged")
+    data = head + file.read(size - len(head))
+    places: dict[int, tuple[int, int]] = {}
+    place = HEAP_HEAD.size
+    while place + OBJECT_HEAD.size <= len(data):
+        number, length = OBJECT_HEAD.unpack_from(data, place)
+        place += OBJECT_HEAD.size
+        if number == 0 or length > len(data) - place:  # 0 is what is free, up to the end
+            break
+        places[number] = place, length
+        place += -(-length // 8) * 8
+    return data, places
 
 
 def _rows_by_id(path: Path, ids: npt.NDArray[Any]) -> dict[str, int]:
