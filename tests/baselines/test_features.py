@@ -184,7 +184,7 @@ def test_ids_of_any_length_are_read_wherever_they_lie_in_the_file(userblock: int
     assert FeatureFile(tmp_path / "f.h5").rows == {"a": 0, "é" * 500: 1, "c": 2}
 
 
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.data())
 def test_damaged_heaps_of_names_are_read_to_an_end(tmp_path: Path, data: st.DataObject) -> None:
     """HDF5 2.0 reads some of them for ever, and no Ctrl-C ends that."""
