@@ -40,6 +40,19 @@ def test_a_shard_without_a_sample_has_no_group() -> None:
         assert read.num_row_groups == 0
 
 
+def test_words_that_come_again_are_stored_once_and_pictures_are_not_packed() -> None:
+    shard = ParquetShard(file := io.BytesIO())
+    shard.add(sample("a", count=3))
+    shard.close()
+    with open_parquet(file) as read:
+        group = read.metadata.row_group(0)
+        columns = {one.path_in_schema: one for one in (group.column(number) for number in range(group.num_columns))}
+    packed = {name for name, one in columns.items() if one.has_dictionary_page}
+    assert {"video_id", "keyframe_id", "focus", "objects.list.element"} <= packed
+    assert not {name for name in packed if name.startswith(("picture.", "number", "time_s"))}
+    assert {name for name, one in columns.items() if one.compression == "UNCOMPRESSED"} == {"picture.bytes"}
+
+
 def test_no_bit_of_the_footer_ends_the_process() -> None:
     """Statistics that do not fit made pyarrow abort the process when the columns were asked for their sizes."""
     whole = io.BytesIO()
