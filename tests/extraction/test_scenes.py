@@ -128,6 +128,29 @@ def test_joining_neighbours_first_finds_the_same_clear_scenes(lengths: list[int]
     assert [len(scene) for scene in found] == lengths
 
 
+def joined_one_at_a_time(sums: Vectors, mass: Sequence[float], most: int) -> list[int]:
+    """Ward's rule as it reads: of all neighbours the two are joined that cost least, of equal ones the first."""
+    runs = [(row, sums[row].copy(), float(mass[row])) for row in range(len(sums))]
+
+    def cost(place: int) -> float:
+        (_, first, of_first), (_, second, of_second) = runs[place : place + 2]
+        apart = first / of_first - second / of_second
+        return float(of_first * of_second / (of_first + of_second) * (apart @ apart))
+
+    while len(runs) > most:
+        place = min(range(len(runs) - 1), key=cost)
+        (start, first, of_first), (_, second, of_second) = runs[place : place + 2]
+        runs[place : place + 2] = [(start, first + second, of_first + of_second)]
+    return [start for start, _, _ in runs]
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(1, 4)), min_size=1, max_size=9), st.integers(1, 9))
+@settings(max_examples=60)
+def test_neighbours_are_joined_as_wards_rule_says(rows: list[tuple[int, int, int]], most: int) -> None:
+    sums, mass = np.array([row[:2] for row in rows], np.float64), np.array([row[2] for row in rows], np.float64)
+    assert module._joined(sums.copy(), mass.copy(), most).tolist() == joined_one_at_a_time(sums, mass, most)  # type: ignore[arg-type]
+
+
 def test_of_more_frames_than_can_be_tried_those_are_joined_that_change_the_sum_least() -> None:
     """Two frames that stand for little time before two that are a little more alike."""
     vectors = at_angles([0, 20, 90, 108]).embeddings.image
