@@ -34,6 +34,7 @@ from vip.extraction.settled import (
     _pts_behind,
     _pts_just_behind,
     _settled,
+    _settled_places,
     find_settled,
     is_dissolving,
 )
@@ -248,6 +249,17 @@ def test_of_another_view_nothing_is_taken_unless_it_dissolves_into_that_or_is_fa
     for found in (chosen(show, sharpness=1.0), chosen(show, dissolves=True)):
         assert found is not None
         assert found > SETTLED_AFTER_S
+
+
+@pytest.mark.parametrize(("cut", "last"), [(1, 11), (2, 11), (3, 2), (9, 8)])
+def test_the_last_step_of_a_dissolve_is_no_cut_and_one_behind_it_is(cut: int, last: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a dissolve that covers the first two of twelve steps."""
+    steps, cuts = np.arange(12) < 2, np.arange(12) == cut
+    monkeypatch.setattr("vip.extraction.settled._changes", lambda pictures: (steps.copy(), cuts))
+    before = analysis(0)
+    times_s = [before.time_s + 2.0 * SETTLED_AFTER_S + 0.1 * place for place in range(12)]
+    places, _ = _settled_places(before, times_s, [before.signature] * 12, dissolves=False)
+    assert (places, max(places)) == (list(range(2, last + 1)), last)
 
 
 @pytest.mark.parametrize("fade_s", [0.3, 0.4])
