@@ -115,7 +115,6 @@ def test_a_list_of_tfrecords_gives_items_with_names_and_verticals(tmp_path: Path
 
 
 @pytest.mark.extra("google_crc32c")
-@pytest.mark.extra("google_crc32c")
 @pytest.mark.parametrize(
     ("head", "is_one"),
     [(FILE, True), (record(b""), True), (b"", False), (FILE[:11], False), (b"x" * 12, False), (bytes(12), False), (b"PAR1" * 3, False)],
@@ -124,6 +123,7 @@ def test_a_file_is_known_by_the_checksum_of_its_first_length_also_if_that_is_zer
     assert starts_like_tfrecord(head[:12]) == is_one
 
 
+@pytest.mark.extra("google_crc32c")
 def test_a_packed_file_without_a_suffix_is_known_by_its_content(tmp_path: Path) -> None:
     path = tmp_path / "train-00000-of-03844"
     path.write_bytes(gzip.compress(FILE))
