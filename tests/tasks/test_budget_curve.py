@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.tasks.scoring import result, score_of
-from vip.tasks.budget_curve import budget_curves, budget_points, budget_tables
+from vip.tasks.budget_curve import MOST_BUDGETS, MOST_WAYS, budget_curves, budget_points, budget_tables
 from vip.tasks.records import TaskResult
 
 
@@ -64,3 +64,15 @@ def test_colours_are_named_where_there_are_several_lines_and_begin_again_behind_
     assert chart.explanation == "nextqa-mc, one. vip: blue. even: grey. random: red. all: blue. Bars: 95 % interval."
     (alone,) = budget_curves(rows[:2])
     assert not {"blue", "grey", "red"} & set(re.findall(r"\w+", alone.explanation))
+
+
+def test_a_curve_that_is_as_large_as_one_may_be_says_so() -> None:
+    few = [with_frames("one", frames, 50, chosen=f"way {way}") for way in range(MOST_WAYS - 1) for frames in (2, 4)]
+    assert "At most" not in budget_curves(few)[0].explanation
+    many = [*few, *(with_frames("one", frames, 50, chosen=f"more {way}") for way in range(9) for frames in (2, 4))]
+    (table,), (curve,) = budget_tables(many), budget_curves(many)
+    assert len(table.columns) == 1 + MOST_WAYS
+    assert table.notes == ("At most 20 ways of choosing frames and 50 numbers of frames of each are shown.",)
+    assert curve.explanation.endswith(table.notes[0])
+    (table,) = budget_tables([with_frames("one", frames, 50) for frames in range(MOST_BUDGETS + 9)])
+    assert (len(table.rows), len(table.notes)) == (MOST_BUDGETS, 1)

@@ -19,6 +19,7 @@ from vip.store import load_run
 from vip.tasks import page_samples
 from vip.tasks.page_samples import (
     MOST_LETTERS,
+    MOST_UNITS,
     AnswerView,
     CardView,
     PagePictures,
@@ -390,3 +391,13 @@ def test_of_what_was_ranked_the_first_five_are_shown_and_descriptions_are_all() 
     said = tuple(DescriptionText(dense_caption=f"{number}") for number in range(7))
     assert value_texts(asked, Prediction(sample_id="q", value=said)) == [str(number) for number in range(7)]
     assert value_texts(query, Prediction(sample_id="q", value=None, status="refused")) == []
+
+
+def test_of_very_many_descriptions_a_card_shows_the_first_and_says_how_many_more_there_are() -> None:
+    words = [str(number) for number in range(MOST_UNITS + 1)]
+    sample = keyframes(len(words), words)
+    prediction = Prediction(sample_id="a", value=tuple(DescriptionText(dense_caption=word) for word in words))
+    shown = card(sample, prediction)
+    assert shown.reference == [*words[:MOST_UNITS], "… and 1 more"]
+    assert [str(text) for text in shown.answers[0].texts] == shown.reference
+    assert reference_texts(sample) == value_texts(sample, prediction) == words, "a judge reads all"

@@ -240,7 +240,8 @@ def test_a_card_shows_a_hundred_texts_of_an_answer_and_of_the_reference(tmp_path
     many = sample("0", *["a b"] * 300)
     file = score(joined(tmp_path, [many], [answer(many, *["a c"] * 300)]), WordTask(), WordTask().metrics)
     card = card_of([file], ["one"], 0, PagePictures())
-    assert (len(card.reference), len(card.answers[0].texts), len(card.rows)) == (100, 100, 100)
+    assert [len(shown) - 1 for shown in (card.reference, card.answers[0].texts, card.rows)] == [100, 100, 100]
+    assert card.reference[-1] == card.answers[0].texts[-1] == "… and 200 more"
     assert card.answers[0].texts[0] == "a <mark>c</mark>"
 
 

@@ -135,6 +135,15 @@ def test_files_that_have_hundreds_of_metrics_together_share_a_table_of_a_hundred
     assert len(apart) == 100
 
 
+def test_parts_of_many_files_that_do_not_fit_into_a_table_are_counted() -> None:
+    files = [
+        result("infilling-1", str(file), metrics={"f": score_of(1.0, parts={f"{file}-{place}": score_of(1.0) for place in range(30)})})
+        for file in range(4)
+    ]
+    _, parts = score_tables(files)
+    assert (len(parts.columns), parts.notes) == (2 + 100, ("20 parts more of these files not shown: score fewer files at a time.",))
+
+
 def test_results_are_named_by_their_engine_and_where_that_is_not_enough_by_their_file() -> None:
     first, second = result("infilling-1", "one"), result("infilling-1", "two")
     assert result_labels([first, second]) == ["one", "two"]

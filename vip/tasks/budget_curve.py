@@ -44,7 +44,7 @@ def budget_curves(results: Sequence[TaskResult]) -> list[Chart]:
     return [
         Chart(
             f"{metric_name(metric)} over the frame budget",
-            f"{task}{f', {engine}' if engine else ''}. {_legend(points)} Bars: 95 % interval.",
+            " ".join((f"{task}{f', {engine}' if engine else ''}. {_legend(points)} Bars: 95 % interval.", *_bound_notes(points))),
             _curve(points, f"{metric_name(metric)} of {task} over the number of frames"),
         )
         for (task, engine, metric), points in budget_points(results).items()
@@ -60,8 +60,15 @@ def budget_tables(results: Sequence[TaskResult]) -> list[Table]:
             for frames in _frames(points)
         ]
         title = f"{metric_name(metric)} of {task} over the frame budget{f', {engine}' if engine else ''}"
-        tables.append(Table(title=title, columns=("Frames", *points), rows=tuple(rows)))
+        tables.append(Table(title=title, columns=("Frames", *points), rows=tuple(rows), notes=_bound_notes(points)))
     return tables
+
+
+def _bound_notes(points: Points) -> tuple[str, ...]:
+    """Return what may be left out, of a curve that is as large as one may be."""
+    if len(points) < MOST_WAYS and all(len(some) < MOST_BUDGETS for some in points.values()):
+        return ()
+    return (f"At most {MOST_WAYS} ways of choosing frames and {MOST_BUDGETS} numbers of frames of each are shown.",)
 
 
 def _frames(points: Points) -> list[int]:

@@ -9,7 +9,6 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
-from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
@@ -42,7 +41,7 @@ MOST_LETTERS = 1200
 """Of one text."""
 MOST_RANKED = 5
 MOST_UNITS = 100
-"""Texts of an answer or a reference, such as keyframes that were asked for."""
+"""Texts of an answer or a reference on a card, such as keyframes that were asked for."""
 _WORD = re.compile(r"\w+")
 
 
@@ -218,7 +217,7 @@ def sample_card_anchor(result: TaskResult, sample_id: str) -> str:
 def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pictures: PagePictures) -> CardView:
     """Return a sample with the answers of all files."""
     sample, _ = files[0].joined.pairs[index]
-    reference = reference_texts(sample)
+    reference = _first_units(reference_texts(sample))
     answers = [_answer(one, label, index, reference) for one, label in zip(files, labels, strict=True)]
     return CardView(
         anchor=sample_card_anchor(files[0].result, sample.id),
@@ -237,13 +236,19 @@ def card_of(files: Sequence[ScoredFile], labels: Sequence[str], index: int, pict
 def _answer(scored: ScoredFile, label: str, index: int, reference: Sequence[str]) -> AnswerView:
     sample, prediction = scored.joined.pairs[index]
     values = [(metric_name(name), f"{100 * column[index]:.2f}") for name, column in scored.values.items()]
-    texts = value_texts(sample, prediction)
+    texts = _first_units(value_texts(sample, prediction))
     beside = reference if len(texts) == len(reference) else [" ".join(reference)] * len(texts)
     marked = [mark_differences(_cut(text), known) for text, known in zip(texts, beside, strict=True)]
     why = prediction.reason or ""
     if prediction.status != "ok" and prediction.raw:
         why = f"{why}: {prediction.raw}" if why else prediction.raw
     return AnswerView(label, "" if prediction.status == "ok" else prediction.status, _cut(why), values, marked)
+
+
+def _first_units(texts: list[str]) -> list[str]:
+    """Return the texts of a card; of too many the first, and how many more there are."""
+    rest = len(texts) - MOST_UNITS
+    return [*texts[:MOST_UNITS], f"… and {rest:,} more"] if rest > 0 else texts
 
 
 def mark_differences(text: str, reference: str) -> Markup:
@@ -260,13 +265,13 @@ def reference_texts(sample: Sample) -> list[str]:
     """Return the reference in words, one text a unit: a keyframe, or each answer that is right."""
     values = sample.reference.values if sample.reference else ()
     if sample.ask.kind == "describe_keyframes":
-        return [_cut(text) for value in values[:1] for text in _texts(sample, value)][:MOST_UNITS]
-    return [_cut(" · ".join(_texts(sample, value))) for value in values[:MOST_UNITS]]
+        return [_cut(text) for value in values[:1] for text in _texts(sample, value)]
+    return [_cut(" · ".join(_texts(sample, value))) for value in values]
 
 
 def value_texts(sample: Sample, prediction: Prediction) -> list[str]:
     """Return an answer in words."""
-    return [] if prediction.value is None else list(islice(_texts(sample, prediction.value), MOST_UNITS))
+    return [] if prediction.value is None else list(_texts(sample, prediction.value))
 
 
 def _texts(sample: Sample, value: object) -> Iterator[str]:

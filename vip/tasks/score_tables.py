@@ -104,8 +104,7 @@ def _whole_table(task: str, rows: Sequence[NamedResult]) -> Table:
     notes = _notes([row.result for row in rows], [row.label for row in rows])
     if any(cell.is_best for row in cells for cell in row):
         notes.insert(1, "Marked: the best of each column.")
-    if left_out:
-        notes.append(f"{counted(left_out, 'metric')} more of these files not shown: score fewer files at a time.")
+    notes += _left_out_notes(left_out, "metric")
     return Table(title=f"Scores × 100: {task}", columns=(*columns, "Samples"), rows=tuple(map(tuple, cells)), notes=tuple(notes), labels=2)
 
 
@@ -113,6 +112,10 @@ def _first(names: Iterable[str]) -> tuple[list[str], int]:
     """Return the first names of several results, and how many more there are."""
     every = list(dict.fromkeys(names))
     return every[:MOST_COLUMNS], max(0, len(every) - MOST_COLUMNS)
+
+
+def _left_out_notes(count: int, noun: str) -> list[str]:
+    return [f"{counted(count, noun)} more of these files not shown: score fewer files at a time."] if count else []
 
 
 def _is_apart(score: Score | None) -> bool:
@@ -124,12 +127,13 @@ def _part_tables(task: str, rows: Sequence[NamedResult]) -> list[Table]:
     tables = []
     for name in _first(name for row in rows for name, score in row.result.metrics.items() if score.parts)[0]:
         scores = [(row, row.result.metrics[name]) for row in rows if name in row.result.metrics]
-        parts, _ = _first(part for _, score in scores for part in score.parts)
+        parts, left_out = _first(part for _, score in scores for part in score.parts)
         cells = [[*row.names, *(row.cell(score.parts.get(part)) for part in parts)] for row, score in scores]
         for column in range(len(NAME_COLUMNS), len(NAME_COLUMNS) + len(parts)):
             cells = mark_best(cells, column)
         title = f"Parts of {metric_name(name)} × 100: {task}"
-        tables.append(Table(title=title, columns=(*NAME_COLUMNS, *parts), rows=tuple(map(tuple, cells)), labels=2))
+        notes = tuple(_left_out_notes(left_out, "part"))
+        tables.append(Table(title=title, columns=(*NAME_COLUMNS, *parts), rows=tuple(map(tuple, cells)), notes=notes, labels=2))
     return tables
 
 
