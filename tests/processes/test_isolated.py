@@ -264,22 +264,14 @@ def test_slow_work_is_not_given_up(forked: None, monkeypatch: pytest.MonkeyPatch
     assert heard.lines == ["done"]
 
 
-def test_when_this_side_stops_the_child_is_ended(fork: bool) -> None:
+@pytest.mark.parametrize("work", [hold, hear_nothing])
+def test_when_this_side_stops_the_child_is_ended_whether_it_hears_that_or_not(work: Callable[[Observer], None], fork: bool) -> None:
     class Stopping(SilentObserver):
         def note(self, text: str) -> None:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        run_isolated(hold, VIDEO, Stopping(), fork=fork)
-
-
-def test_a_child_that_does_not_hear_that_it_should_end_is_killed(fork: bool) -> None:
-    class Stopping(SilentObserver):
-        def note(self, text: str) -> None:
-            raise KeyboardInterrupt
-
-    with pytest.raises(KeyboardInterrupt):
-        run_isolated(hear_nothing, VIDEO, Stopping(), fork=fork)
+        run_isolated(work, VIDEO, Stopping(), fork=fork)
 
 
 def test_an_interrupt_that_comes_while_the_child_starts_is_not_lost(forked: None, monkeypatch: pytest.MonkeyPatch) -> None:
