@@ -147,15 +147,20 @@ def test_nothing_is_lost_while_the_server_does_not_answer(chromium: Browser, ser
 
 def test_a_second_edit_before_the_first_is_saved_is_no_clash(chromium: Browser, served: Served) -> None:
     begin(chromium, served)
-    chromium.run("window.gate = new Promise((open) => { window.release = open; }); window.fetched = fetch")
-    chromium.run("window.fetch = async (...all) => { await window.gate; return window.fetched(...all); }")
+    chromium.run("window.fetched = fetch; window.waiting = []; window.posted = 0")
+    chromium.run(
+        "window.fetch = async (...all) => { if (all[0] === 'api/actions') { window.posted += 1;"
+        " await new Promise((open) => window.waiting.push(open)); } return window.fetched(...all); }"
+    )
     for text in ("a kite", "a hat"):
         chromium.press("f")
         chromium.type(text)
         chromium.press("Escape")
     assert said(served) == []
-    chromium.run("window.release()")
-    chromium.wait("document.getElementById('note-focus').textContent.startsWith('Changed by Ann')")
+    chromium.run("window.waiting.shift()()")
+    chromium.wait("document.getElementById('note-focus').textContent.startsWith('Changed by Ann') && window.posted === 2")
+    assert chromium.text("#saved") == "Saving…"
+    chromium.run("window.waiting.shift()()")
     chromium.wait(SAVED)
     assert [(row.before, row.after) for row in served.state.log.read()] == [("a dancer", "a kite"), ("a kite", "a hat")]
     assert chromium.run("document.querySelector('[data-field=focus] .clash').hidden") is True

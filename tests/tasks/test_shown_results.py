@@ -28,7 +28,7 @@ def test_of_many_groups_the_largest_are_shown_in_their_order_and_a_note_counts_t
     whole = of_groups({"domain": {"a": score_of(1.0, n=3), "b": score_of(2.0, n=1), "c": score_of(3.0, n=3), "d": score_of(4.0, n=2)}})
     shown = shown_result(whole)
     assert numbered_groups(shown) == {"domain": {"a": 1, "c": 2}}
-    said = "mine.jsonl: shown are the largest 2 of 4 groups of domain. `vip score --json` prints all."
+    said = "mine.jsonl: shown are the largest 2 of 4 groups of domain. result.json has all."
     assert shown.metrics["rouge-l"].notes == ("Its own.", said)
     assert len(as_json_row(whole)["metrics"]["rouge-l"]["groups"]["domain"]) == 4
     assert whole.metrics["rouge-l"].notes == ("Its own.",)

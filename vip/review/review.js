@@ -91,7 +91,8 @@
         if (action.field === "dense_caption") showRewrite();
       }
       items.delete(action.number);
-      status(`Saved ${saidOf(action.field)} ${new Date(result.created_utc).toLocaleTimeString()}`);
+      const saved = `Saved ${saidOf(action.field)} ${new Date(result.created_utc).toLocaleTimeString()}`;
+      status(pending.length ? "Saving…" : timers.size ? "Not saved yet…" : saved);
     } else {
       status("Not saved: somebody else has changed this", true);
       if (item && item.number === action.number && is_text) showClash(action.field, action.after, result.current);

@@ -41,7 +41,7 @@ def shown_result(result: TaskResult) -> TaskResult:
         return named
     shown = {name: _with_groups(score, groups) for name, score in metrics.items()}
     first, score = next(iter(shown.items()))
-    note = f"{_short(result.name)}: shown are {', '.join(rest)}. `vip score --json` prints all."
+    note = f"{_short(result.name)}: shown are {', '.join(rest)}. result.json has all."
     return named.model_copy(update={"metrics": {**shown, first: score.model_copy(update={"notes": (*score.notes, note)})}})
 
 
