@@ -8,7 +8,7 @@ import pytest
 
 from tests.tasks.described import described_folder
 from vip.config import CaptionSettings, PredictSettings, SampleSettings
-from vip.errors import InputError, UsageError
+from vip.errors import BackendError, EngineError, InputError, UsageError
 from vip.protocols import SilentObserver
 from vip.tasks import evaluate as module
 from vip.tasks.evaluate import evaluate
@@ -192,3 +192,15 @@ def test_without_an_engine_the_baselines_answer_and_one_that_cannot_is_left_out(
 def test_frames_are_for_those_of_several_tasks_that_show_some(runs: list[str], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv"):  # infilling alone would refuse --frames
         evaluate(["none.csv"], ["nextqa-mc", "infilling"], tmp_path / "out", frames=(4,), observer=Notes())
+
+
+@pytest.mark.parametrize(
+    ("engine", "said"), [("offline", "offline only describes pictures and answers no questions"), ("openai:gpt-5.4-mini", "OPENAI_API_KEY")]
+)
+def test_an_engine_that_cannot_answer_is_refused_before_anything_is_made(
+    engine: str, said: str, runs: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises((BackendError, EngineError), match=said):
+        evaluate(runs, ["infilling"], tmp_path / "out", asking=CaptionSettings(engine=engine), metrics=["rouge-l"], observer=Notes())
+    assert not (tmp_path / "out").exists()

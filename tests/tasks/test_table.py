@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 
 import pytest
 
@@ -131,3 +132,9 @@ def test_names_stand_at_the_left_and_numbers_at_the_right_in_every_form() -> Non
 def test_the_best_of_numbers_that_are_shown_by_other_words_is_found_by_their_value() -> None:
     rows = [[TableCell("ten", 10.0)], [TableCell("", 9.0)], [TableCell("9.5 ± 1", 9.5)]]
     assert [row[0].is_best for row in mark_best(rows, 0)] == [True, False, False]
+
+
+@pytest.mark.parametrize("number", [math.inf, -math.inf, math.nan])
+def test_json_has_the_text_of_a_number_that_it_does_not_know(number: float) -> None:
+    table = Table(title="t", columns=("a",), rows=((TableCell("∞", number),),))
+    assert json.loads(render(table, "json"), parse_constant=lambda name: pytest.fail(name))["rows"] == [["∞"]]

@@ -143,6 +143,15 @@ def check_settings(settings: CaptionSettings, environment: Mapping[str, str], *,
             check_engine(engine)
 
 
+def quick_describing_engine(settings: CaptionSettings, environment: Mapping[str, str]) -> Engine | None:
+    """Return the engine that sees pictures, where making it loads no model; else None.
+
+    Raises:
+        UsageError, BackendError, EngineError: as of `open_session`.
+    """
+    return _load_quick_engine(_choose_engines(settings, environment)[0], settings)
+
+
 def check_engine(engine: Engine) -> None:
     """Refuse an engine that cannot be asked now.
 

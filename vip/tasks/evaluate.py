@@ -25,7 +25,7 @@ from vip.protocols import Observer
 from vip.tasks.files import file_sha256, write_samples
 from vip.tasks.frames import make_samples, unlinked_frames
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
-from vip.tasks.predict import predict, predict_with_baseline
+from vip.tasks.predict import check_asking, predict, predict_with_baseline
 from vip.tasks.registry import context_in, load_task
 from vip.tasks.score import choose_metrics
 from vip.tasks.score_files import SAMPLES, ScoreOptions, Scores, score_files
@@ -76,6 +76,8 @@ def evaluate(
     if asking is not None and is_auto_offline(asking, os.environ):
         asking = None
         observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
+    if asking is not None:
+        check_asking(asking)
     files: list[Path] = []
     for name, task in loaded.items():
         own = samples.model_copy(update={"context": context_in(name) or samples.context})

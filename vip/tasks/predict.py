@@ -22,13 +22,13 @@ from vip import files, store
 from vip.captioning.estimate import Estimate
 from vip.captioning.in_batches import BatchRounds
 from vip.captioning.run_async import run_async, task_group
-from vip.captioning.session import CaptionSession, check_engine, open_session
+from vip.captioning.session import CaptionSession, check_engine, check_settings, open_session, quick_describing_engine
 from vip.config import CaptionSettings, PredictSettings
 from vip.errors import BackendError, InputError, ReplyError, UsageError, did_you_mean
 from vip.llm.client import Deferred, EngineClient
 from vip.metrics import Status
 from vip.prompts import Prompt
-from vip.protocols import Observer, Request
+from vip.protocols import Engine, Observer, Request
 from vip.tasks.files import check_is_file, check_new, digest_of, read_predictions, read_samples
 from vip.tasks.records import Prediction, Sample
 from vip.tasks.registry import load_task
@@ -348,6 +348,26 @@ def _open_run(
     return run
 
 
+def check_asking(asking: CaptionSettings) -> None:
+    """Refuse settings of an engine that cannot answer, before anything is made; no model is loaded.
+
+    Raises:
+        UsageError, BackendError, EngineError: as of `predict`.
+    """
+    check_settings(asking, os.environ)
+    if (engine := quick_describing_engine(asking, os.environ)) is not None:
+        _check_answers(engine)
+
+
+def _check_answers(engine: Engine) -> None:
+    can = engine.capabilities
+    if can.measures or can.captions_only:
+        raise BackendError(
+            f"{engine.name} only describes pictures and answers no questions. Name another {option('engine')}, or"
+            f" {option('baseline', 'NAME')}."
+        )
+
+
 def _client_for(file: SampleFile, session: CaptionSession) -> EngineClient:
     """Return the client of the engine, if it can answer these samples.
 
@@ -355,13 +375,9 @@ def _client_for(file: SampleFile, session: CaptionSession) -> EngineClient:
         BackendError: it cannot.
     """
     client = session.describer.describing_client
-    can, name = client.engine.capabilities, client.engine.name
-    if can.measures or can.captions_only:
-        raise BackendError(
-            f"{name} only describes pictures and answers no questions. Name another {option('engine')}, or {option('baseline', 'NAME')}."
-        )
-    if file.has_pictures and not can.sees:
-        raise BackendError(f"{name} takes no pictures, and these samples show some. Name another {option('engine')}.")
+    _check_answers(client.engine)
+    if file.has_pictures and not client.engine.capabilities.sees:
+        raise BackendError(f"{client.engine.name} takes no pictures, and these samples show some. Name another {option('engine')}.")
     return client
 
 

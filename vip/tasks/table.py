@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -176,9 +177,14 @@ def _no_formula(text: str) -> str:
 
 
 def _json(table: Table) -> str:
-    rows = [[cell.number if cell.number is not None else cell.text for cell in row] for row in table.rows]
+    rows = [[_number_or_text(cell) for cell in row] for row in table.rows]
     best = [[column for column, cell in enumerate(row) if cell.is_best] for row in table.rows]
     return printable_json({"title": table.title, "columns": table.columns, "rows": rows, "best": best, "notes": table.notes})
+
+
+def _number_or_text(cell: TableCell) -> float | str:
+    """Return the number of a cell; its text where it has none that JSON knows."""
+    return cell.number if cell.number is not None and math.isfinite(cell.number) else cell.text
 
 
 def _escaped(text: str, letters: dict[str, str]) -> str:

@@ -110,6 +110,12 @@ def test_a_rejected_second_answer_leaves_the_hit_to_the_first(tmp_path: Path) ->
     assert left_out(results)[1:] == [("A3", "the worker answered this HIT already")]
 
 
+def test_a_rejection_that_was_taken_back_is_approved(tmp_path: Path) -> None:
+    results = read(tmp_path, [assignment("W", {1: ["dog"]}, AssignmentStatus="Approved", **REJECTED)])
+    assert results.assignments["A-W-0"].is_approved
+    assert (results.rejected_workers, results.left_out) == (set(), [])
+
+
 @pytest.mark.parametrize("status", ["Approved", "Submitted", "", "rejected?"])
 def test_another_status_rejects_nothing(status: str, tmp_path: Path) -> None:
     results = read(tmp_path, [assignment("W", {1: ["dog"]}, AssignmentStatus=status)])

@@ -147,14 +147,16 @@ def _text_of(file: Any, path: Path) -> io.StringIO:
 def _add(results: HitResults, file: str, number: int, row: dict[str, str]) -> None:
     """Add an assignment, or what is wrong with it."""
     assignment_id, hit, worker = (one_line(row[name]) for name in ("AssignmentId", "HITId", "WorkerId"))
-    empty = Assignment(assignment_id, hit, worker, {}, bool(row.get("ApprovalTime")), file, number)
+    status = row.get("AssignmentStatus")
+    is_approved = status == "Approved" or bool(row.get("ApprovalTime"))
+    empty = Assignment(assignment_id, hit, worker, {}, is_approved, file, number)
 
     def refuse(reason: str, text: str | None = None, question: int | None = None) -> None:
         results.left_out.append(_left_out(empty, question, reason, row[ANSWERS] if text is None else text))
 
     if lacking := [name for name in ("HITId", "AssignmentId", "WorkerId") if not row[name].strip()]:
         return refuse(f"no {lacking[0]}")
-    if row.get("RejectionTime") or row.get("AssignmentStatus") == "Rejected":
+    if status == "Rejected" or (row.get("RejectionTime") and status != "Approved"):
         results.rejected_workers.add(empty.worker)
         results.assignments.pop(empty.id, None)
         if results.taken.get((empty.hit, empty.worker)) == empty.id:
