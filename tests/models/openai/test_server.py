@@ -30,6 +30,7 @@ from vip.models.openai.server import find_key, is_of_environment, parse_detail
         ("https://api.openai.com.evil/v1", "", False),
         ("https://notapi.openai.com/v1", "", False),
         ("https://evil/api.openai.com", "", False),
+        ("http://box/v1", "http://[box/v1", False),
     ],
 )
 @pytest.mark.parametrize("variable", ["OPENAI_BASE_URL", "VIP_BASE_URL", "VIP_ENGINE", "VIP_DESCRIBE_ENGINE", "VIP_STRUCTURE_ENGINE"])
