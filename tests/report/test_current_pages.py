@@ -72,6 +72,21 @@ def test_a_page_that_is_missing_is_written(tmp_path: Path) -> None:
     assert (folder / store.REPORT).is_file()
 
 
+def test_the_page_of_a_run_of_another_machine_is_always_written(tmp_path: Path) -> None:
+    folder = old_run(tmp_path / "a")
+    (folder / store.REPORT).write_text("<script>alert(1)</script>")
+    with current_pages([folder]):
+        pass
+    assert "alert" in (folder / store.REPORT).read_text(), "here the user put it there"
+    manifest = load_run(folder).manifest
+    assert manifest is not None
+    store.write_json(folder / store.MANIFEST, manifest.model_copy(update={"signature": "f" * 64}))
+    os.utime(folder / store.REPORT, ns=(4 * 10**18, 4 * 10**18))
+    with current_pages([folder]):
+        pass
+    assert "alert" not in (folder / store.REPORT).read_text()
+
+
 def _describe_and_raise(folders: list[Path], error: Exception) -> None:
     with current_pages(folders):
         describe(folders[0])

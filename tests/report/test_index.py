@@ -17,6 +17,7 @@ from vip.records import Failure
 from vip.report import index
 from vip.report.index import PICTURES_BYTES, picture_share, run_folders_in, write_index
 from vip.report.page import write_report
+from vip.store import load_run
 
 
 def rows_of(page: Page) -> list[dict[str, str | None]]:
@@ -63,6 +64,18 @@ def test_links_lead_to_reports_that_exist(runs: Path) -> None:
     assert links == ["a.vip/report.html", "b.vip/report.html"]
     assert all((runs / unquote(link)).is_file() for link in links)
     assert "1 run has no page yet. vip report DIR writes all of them." in page.text
+
+
+def test_a_page_of_a_run_of_another_machine_has_a_link_only_where_vip_has_just_written_it(runs: Path) -> None:
+    manifest = load_run(runs / "a.vip").manifest
+    assert manifest is not None
+    store.write_json(runs / "a.vip" / store.MANIFEST, manifest.model_copy(update={"signature": None}))
+
+    def links(**how: bool) -> list[str]:
+        return [str(link["href"]) for link in read(write_index(runs, **how)).of("a") if link.get("tabindex") is None]
+
+    assert links() == ["b.vip/report.html"]
+    assert links(pages_are_new=True) == ["a.vip/report.html", "b.vip/report.html"]
 
 
 def test_each_run_shows_four_small_pictures(runs: Path) -> None:

@@ -11,7 +11,8 @@ from tests.report.runs import description, picture
 from vip import store
 from vip.records import Check, Detection, Keyframe, ObjectColour, ObjectCount, Quality, Relation, RichFields, Verification
 from vip.review.items import ItemIndex, read_items
-from vip.review.log import NAME, NewAction, ReviewLog
+from vip.review.log import NAME, Action, NewAction, ReviewLog
+from vip.review.replace import rollback_actions
 from vip.review.state import ReviewState
 
 QUALITY = Quality(sharpness=50.0, brightness=0.5, contrast=0.2)
@@ -71,4 +72,9 @@ def action(item: str, field: str, after: str | None, *, by: str = "Ann", before:
     return NewAction(uid=uid or uuid.uuid4().hex, reviewer=by, item=item, field=field, before=before, after=after)
 
 
-__all__ = ["ItemIndex", "action", "make_described", "open_state", "shutil"]
+def roll_back(state: ReviewState, batch: str, *, reviewer: str, new_batch: str) -> int:
+    """Roll back as the server does, and return how many texts were put back."""
+    return sum(isinstance(one, Action) for one in state.record(rollback_actions(state, batch, reviewer=reviewer, new_batch=new_batch)))
+
+
+__all__ = ["ItemIndex", "action", "make_described", "open_state", "roll_back", "shutil"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -24,7 +25,7 @@ async def app(scope, receive, send):
             await receive()
             await send({"type": f"lifespan.{name}.complete"})
         return
-    await asyncio.sleep(1.0 if scope["path"] == "/slow" else 0.0)
+    await asyncio.sleep({"/slow": 1.0, "/never": 1e6}.get(scope["path"], 0.0))
     await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
     await send({"type": "http.response.body", "body": b"ok"})
 
@@ -34,7 +35,7 @@ if files:
     resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
 sock = socket.create_server(("127.0.0.1", 0))
 print(sock.getsockname()[1], flush=True)
-connections.serve(app, sock, shutdown_s=1)
+connections.serve(app, sock)
 """
 
 
@@ -164,3 +165,30 @@ def test_requests_that_are_none_fill_no_terminal(head: bytes) -> None:
                 assert connection.recv(1000)
         process.terminate()
         assert process.communicate(timeout=20) == ("", "")
+
+
+BAD_CHUNK = b"POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nZZZ\r\n"
+
+
+def test_a_body_that_is_none_is_answered_once_and_fills_no_terminal() -> None:
+    with serving() as (port, process):
+        for _ in range(3):
+            with socket.create_connection(("127.0.0.1", port), timeout=20) as connection:
+                connection.sendall(BAD_CHUNK)
+                found = b""
+                while more := connection.recv(1000):
+                    found += more
+                assert found.startswith(b"HTTP/1.1 400"), found
+                assert found.count(b"HTTP/1.1") == 1
+        process.terminate()
+        assert process.communicate(timeout=20) == ("", "")
+
+
+def test_a_request_that_is_not_done_holds_up_no_end_and_fills_no_terminal() -> None:
+    with serving() as (port, process), connected(port, 2) as (asks, waits):
+        waits.sendall(request("/never"))
+        assert is_answered(asks)
+        start = time.monotonic()
+        process.terminate()
+        assert process.communicate(timeout=20) == ("", "")
+        assert time.monotonic() - start < 10

@@ -60,6 +60,7 @@ def status_of(
     query: bytes = b"",
     without: bytes = b"",
     more: Sequence[tuple[bytes, bytes]] = (),
+    closes: bool = False,
 ) -> int:
     """Return the status of the answer to a request with other headers; 200 where the application answers."""
     statuses: list[int] = []
@@ -73,6 +74,7 @@ def status_of(
     async def send(message: Any) -> None:
         if message["type"] == "http.response.start":
             statuses.append(message["status"])
+            assert not closes or (b"connection", b"close") in message["headers"]
 
     headers = {name: value for name, value in HEADERS if name != without}
     headers |= {name.replace("_", "-").encode(): value.encode() for name, value in (changed or {}).items()}
@@ -111,6 +113,17 @@ def test_the_token_may_stand_in_the_address_and_must_stand_somewhere() -> None:
     assert status_of(query=b"token=other&token=secret", without=TOKEN_HEADER.encode()) == 401
     assert status_of(query=b"a" * MOST_QUERY_BYTES) == 200
     assert status_of(query=b"a" * (MOST_QUERY_BYTES + 1)) == 414
+
+
+def test_a_request_without_a_host_is_refused() -> None:
+    assert status_of(without=b"host") == 421
+
+
+def test_behind_every_refusal_the_connection_is_closed() -> None:
+    long = b"a" * (MOST_QUERY_BYTES + 1)
+    assert status_of(query=long, without=TOKEN_HEADER.encode(), closes=True) == 414
+    for changed, method in (({"host": "x"}, "GET"), ({"x_review_token": "x"}, "GET"), ({"content_type": "x"}, "POST")):
+        assert status_of(changed, method=method, closes=True) > 400
 
 
 def test_a_second_host_is_refused() -> None:

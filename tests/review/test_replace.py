@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.review.corpora import action, make_described, open_state
+from tests.review.corpora import action, make_described, open_state, roll_back
 from vip.errors import UsageError
-from vip.review.replace import apply_changes, batches, find_changes, roll_back
+from vip.review.log import Action
+from vip.review.replace import MOST_BATCHES, Change, batches, find_changes, replacing_actions
 from vip.review.state import Queue, ReviewState
 
 ALL = Queue(reviewer="Ann")
@@ -21,6 +23,10 @@ def state(tmp_path: Path) -> ReviewState:
 
 def focus(state: ReviewState) -> list[str | None]:
     return [state.value(f"k{number}", "focus") for number in range(3)]
+
+
+def apply_changes(state: ReviewState, changes: Sequence[Change], *, reviewer: str, batch: str) -> int:
+    return sum(isinstance(one, Action) for one in state.record(replacing_actions(state, changes, reviewer=reviewer, batch=batch)))
 
 
 def replaced(state: ReviewState, find: str, put: str, batch: str) -> int:
@@ -72,3 +78,10 @@ def test_a_replacement_is_taken_back_as_one_and_no_text_of_it_by_itself(state: R
     assert state.can_undo("Ann") == (False, True)
     roll_back(state, "one", reviewer="Ann", new_batch="back")
     assert state.can_undo("Ann") == (False, True)
+
+
+def test_the_last_replacements_are_shown_the_last_first(state: ReviewState) -> None:
+    for number in range(MOST_BATCHES + 2):
+        replaced(state, "dancer" if number % 2 == 0 else "singer", "singer" if number % 2 == 0 else "dancer", f"b{number}")
+    shown = [(row["batch"], row["count"]) for row in batches(state)]
+    assert shown == [(f"b{number}", 3) for number in range(MOST_BATCHES + 1, 1, -1)]

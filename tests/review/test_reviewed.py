@@ -12,13 +12,12 @@ import pytest
 
 from tests.corpus.making import sample
 from tests.report.runs import make_run
-from tests.review.corpora import action, open_state
+from tests.review.corpora import action, open_state, roll_back
 from vip.config import CaptionSettings
 from vip.dataset.shards import write_shard
 from vip.errors import StoreError
 from vip.export.write import export
 from vip.protocols import SilentObserver
-from vip.review.replace import roll_back
 from vip.review.reviewed import ReviewedTexts
 from vip.review.rewrite import rewrite_captions
 

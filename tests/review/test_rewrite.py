@@ -7,14 +7,13 @@ from pathlib import Path
 import pytest
 
 from tests.api_server import ApiServer
-from tests.review.corpora import action, make_described, open_state
+from tests.review.corpora import action, make_described, open_state, roll_back
 from tests.search.scenes import Notes
 from vip.config import CaptionSettings
 from vip.errors import BackendError, EngineError, UsageError
 from vip.protocols import SilentObserver
 from vip.review.export import rows_of
 from vip.review.fields import clean_reviewer
-from vip.review.replace import roll_back
 from vip.review.rewrite import Rewriting, count_waiting, expected_cost, items_to_rewrite, rewrite_captions
 from vip.review.state import Queue, ReviewState
 

@@ -13,7 +13,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from vip.errors import StoreError
-from vip.untrusted import one_line, printable, printable_json
+from vip.untrusted import one_line, printable, printable_json, shorten
 from vip.wording import SaidOnce
 
 AsJson = Annotated[bool, typer.Option("--json", metavar=" ", help="Print the result as JSON, one object a line.")]
@@ -55,12 +55,12 @@ class Console:
 
     def write_item(self, label: str, text: str) -> None:
         """Print a line of a list: a label, and a text that is wrapped beside it on a terminal."""
-        start = f"  {label:>10}  "
+        start, line = f"  {label:>10}  ", shorten(one_line(text), MOST_LETTERS)
         if sys.stdout and sys.stdout.isatty():
             width = max(40, min(120, shutil.get_terminal_size().columns))
-            self.show(textwrap.fill(one_line(text), width, initial_indent=printable(start), subsequent_indent=" " * len(start)))
+            self.show(textwrap.fill(line, width, initial_indent=printable(start), subsequent_indent=" " * len(start)))
         else:
-            self.write_line(f"{start}{one_line(text)}")
+            self.write_line(f"{start}{line}")
 
     @contextmanager
     def track(self, title: str, total: int, extra: Callable[[], str] | None = None) -> Iterator[Callable[[], None]]:

@@ -58,7 +58,7 @@ def _report_all(folder: Path, runs: Sequence[Path], console: Console) -> None:
             if console.as_json:
                 print_json(row)
             advance()
-    index = write_index(folder, failed=failed)
+    index = write_index(folder, failed=failed, pages_are_new=True)
     if console.as_json:
         print_json({"index": str(index)})
     console.write_line(f"Open {index}")

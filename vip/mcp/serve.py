@@ -27,7 +27,6 @@ from vip.review.connections import serve
 from vip.review.guard import Guard
 
 HOST, PATH = "127.0.0.1", "/mcp"
-SHUTDOWN_S = 1  # for connections that a client keeps open
 
 
 @contextmanager
@@ -76,7 +75,7 @@ def serve_http(settings: ServerSettings, work: Path | None, sock: socket.socket,
         calls = Calls(replace(settings, work=folder))
         app = http_app(calls, port, token)
         try:
-            serve(app, sock, shutdown_s=SHUTDOWN_S)
+            serve(app, sock)
         finally:
             calls.end_all()
 

@@ -1,4 +1,7 @@
-"""Pages that follow their runs: report.html is written again when what it shows has changed."""
+"""Pages that follow their runs: report.html is written again when what it shows has changed.
+
+That of a run of another machine is always written: who made the run may have put any page there, with any time.
+"""
 
 from __future__ import annotations
 
@@ -27,9 +30,13 @@ def current_pages(folders: Iterable[Path]) -> Iterator[None]:
                 write_report(Run(folder))
         raise
     for folder in before:
-        page = folder / store.REPORT
-        if not page.exists() or page.stat().st_mtime_ns < _changed_ns(folder):
-            write_report(Run(folder))
+        run, page = Run(folder), folder / store.REPORT
+        if not (_is_own(run) and page.exists() and page.stat().st_mtime_ns >= _changed_ns(folder)):
+            write_report(run)
+
+
+def _is_own(run: Run) -> bool:
+    return run.manifest is not None and store.is_own(run.manifest)
 
 
 def _changed_ns(folder: Path) -> int:

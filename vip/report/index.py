@@ -18,7 +18,21 @@ from vip.html.pictures import Jpeg, shrink
 from vip.records import Failure
 from vip.report.index_page import RunEntry, RunIndex, index_page
 from vip.report.pictures import THUMBNAIL_SIDE_PX, Thumbnails, open_thumbnails
-from vip.store import FAILURES, KEYFRAMES, MANIFEST, REPORT, KeyframePicture, Run, exists, home_of, load_run, read_rows, replacing, runs_in
+from vip.store import (
+    FAILURES,
+    KEYFRAMES,
+    MANIFEST,
+    REPORT,
+    KeyframePicture,
+    Run,
+    exists,
+    home_of,
+    is_own,
+    load_run,
+    read_rows,
+    replacing,
+    runs_in,
+)
 from vip.video.pillow import open_picture, shown
 
 INDEX = "index.html"
@@ -38,13 +52,14 @@ def run_folders_in(folder: Path) -> list[Path]:
     return [] if runs == [home] or exists(home / KEYFRAMES) else runs
 
 
-def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None) -> Path:
+def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None, pages_are_new: bool = False) -> Path:
     """Write index.html into a folder of run folders, and return its path.
 
     It lists each run with a link to its report.html, where there is one; of the folder's failures.jsonl it lists the videos that failed.
     The runs themselves are only read. Call it whenever a command has worked on several of them.
 
     Args:
+        pages_are_new: vip has just written each report.html. Otherwise runs of other machines have no link: theirs may be anything.
         failed: run folders whose report.html could not be written, and why. What the index itself cannot read is added.
 
     Raises:
@@ -58,7 +73,7 @@ def write_index(folder: Path, *, failed: Mapping[Path, str] | None = None) -> Pa
     if exists(path) and not is_page(path):
         raise UsageError(f"{path} was not written by vip. Rename it, so that the index of the runs can have its place.")
     listed = runs[:MAX_RUNS]
-    entries = tuple(_entries(listed, failed or {}))
+    entries = tuple(_entries(listed, failed or {}, pages_are_new))
     index = RunIndex(folder.resolve().name or str(folder), entries, unlisted=len(runs) - len(listed), failures=_failures(folder))
     text = index_page(index)
     with replacing(path) as file:
@@ -81,18 +96,18 @@ def picture_share(runs: int) -> PictureShare:
     return PictureShare(count, min(PICTURE_BYTES, share // count))
 
 
-def _entries(runs: Sequence[Path], failed: Mapping[Path, str]) -> Iterator[RunEntry]:
+def _entries(runs: Sequence[Path], failed: Mapping[Path, str], pages_are_new: bool) -> Iterator[RunEntry]:
     share = picture_share(len(runs))
     for folder in runs:
         try:
             if folder in failed:
                 raise StoreError(failed[folder])
-            yield _entry(load_run(folder), share)
+            yield _entry(load_run(folder), share, pages_are_new)
         except (InputError, StoreError) as exc:
             yield RunEntry(folder.name, problem=str(exc))
 
 
-def _entry(run: Run, share: PictureShare) -> RunEntry:
+def _entry(run: Run, share: PictureShare, pages_are_new: bool) -> RunEntry:
     manifest = run.manifest
     if manifest is None:
         raise StoreError(f"{run.folder / MANIFEST} is gone.")
@@ -109,7 +124,7 @@ def _entry(run: Run, share: PictureShare) -> RunEntry:
         engines=tuple(engine[:MOST_LETTERS] for engine in engines)[:MOST_ENGINES],
         failures=len(run.failures),
         pictures=tuple(_pictures(run, share)),
-        has_page=exists(run.folder / REPORT),
+        has_page=exists(run.folder / REPORT) and (pages_are_new or is_own(manifest)),
     )
 
 

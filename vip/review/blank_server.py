@@ -7,14 +7,13 @@ from typing import Any, ClassVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from vip.html.layout import resource, templates
 from vip.review.blanks import BlankState, shown_item
 from vip.review.fields import COMMENT, PACKAGE, clean_reviewer
-from vip.review.items import MEDIA_TYPES
-from vip.review.log_server import LogServer
+from vip.review.log_server import LogServer, video_response
 from vip.review.videos import check_clip
 from vip.tasks.fiber.hits import LEAST_ANSWERS, UNAVAILABLE
 from vip.tasks.fiber.hits import PACKAGE as FIBER
@@ -86,6 +85,4 @@ class BlankServer(LogServer):
 
     async def video(self, request: Request) -> Response:
         path = self.state.items[self.number_of(request)].video
-        if path is None or not check_clip(path):
-            raise HTTPException(404)
-        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()])
+        return video_response(path if path is not None and check_clip(path) else None)

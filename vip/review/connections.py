@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import errno
+import logging
 import socket
 from typing import Any
 
+import h11
 import uvicorn
 from starlette.types import ASGIApp
 from uvicorn.protocols.http.h11_impl import H11Protocol
@@ -18,15 +20,12 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 REQUEST_WITHIN_S = 10.0  # the head of a request, from when the connection is made or the last answer is given
 MOST_CONNECTIONS = 100  # a browser opens six
 WAITING = 32  # connections that are not taken yet; so many are taken at once
+SHUTDOWN_S = 1  # for connections that clients keep open at the end: a browser does so with a video that is paused
 FULL = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 
 
-def serve(app: ASGIApp, sock: socket.socket, *, shutdown_s: int | None = None) -> None:
-    """Serve an application at a bound socket until Ctrl-C.
-
-    Args:
-        shutdown_s: how long connections that clients keep open are waited for at the end; None waits until they close.
-    """
+def serve(app: ASGIApp, sock: socket.socket) -> None:
+    """Serve an application at a bound socket until Ctrl-C."""
     config = uvicorn.Config(
         app,
         http=PromptConnection,
@@ -34,18 +33,23 @@ def serve(app: ASGIApp, sock: socket.socket, *, shutdown_s: int | None = None) -
         ws="none",
         lifespan="on",
         server_header=False,
-        timeout_graceful_shutdown=shutdown_s,
+        timeout_graceful_shutdown=SHUTDOWN_S,
         backlog=WAITING,
     )
     _Server(config).run(sockets=[sock])
 
 
 class _Server(uvicorn.Server):
-    """A server that says nothing where no connection can be taken: asyncio tries again a second later."""
+    """A server that says nothing of connections that cannot be taken, as asyncio tries again, nor of what it cuts off at its end."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         asyncio.get_running_loop().set_exception_handler(_report)
         await super().startup(sockets)
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for name in ("uvicorn.error", "mcp"):
+            logging.getLogger(name).setLevel(logging.CRITICAL + 1)
+        await super().shutdown(sockets)
 
 
 def _report(loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
@@ -64,6 +68,16 @@ class PromptConnection(H11Protocol):
         super().connection_made(transport)
         self._wait_for_request()
         self._make_room()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no request, and let the application that has begun with its head say nothing more."""
+        if self.cycle is not None:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+        if self.conn.our_state in (h11.IDLE, h11.SEND_RESPONSE):
+            super().send_400_response(msg)
+        else:
+            self.transport.close()
 
     def on_response_complete(self) -> None:
         super().on_response_complete()

@@ -19,7 +19,7 @@ from vip.errors import UsageError
 from vip.html.markup import showable
 from vip.records import Famous
 from vip.review.rich import LISTS, RICH_TEXTS, clean_rich
-from vip.untrusted import one_line, shorten
+from vip.untrusted import JOINERS, one_line, shorten
 
 PACKAGE = "vip.review"  # whose templates, scripts and styles pages are made of
 TEXTS: tuple[str, ...] = ("dense_caption", *Famous.model_fields)
@@ -33,7 +33,8 @@ STAGES = ("1", "2", "3", "4")
 VERDICT_FIELDS = {None: "verdict", "1": "verdict", "2": "verdict.2", "3": "verdict.3", "4": "verdict.4"}
 MOST_TEXT, MOST_NAME, MOST_UID = 20_000, 60, 64
 ENGINE = "engine:"
-"""The names begin so under which engines write; a person cannot take one."""
+WORKER = "mturk:"
+"""The names begin so under which engines write, and workers of Mechanical Turk; a person cannot take one."""
 MOST_ENGINE = 300  # letters of the name of an engine; it may be a path
 UID = re.compile(rf"[A-Za-z0-9._-]{{1,{MOST_UID}}}")
 
@@ -81,13 +82,14 @@ def clean_reviewer(name: object) -> str:
     """Return the name of a reviewer.
 
     Raises:
-        UsageError: it is empty or too long, or that of an engine.
+        UsageError: it is empty or too long, or that of an engine or a worker.
     """
     text = one_line(name) if isinstance(name, str) else ""
-    if not text or len(text) > MOST_NAME:
+    seen = text.translate(dict.fromkeys(map(ord, JOINERS))).strip()
+    if not seen or len(text) > MOST_NAME:
         raise UsageError(f"Give a name of 1 to {MOST_NAME} letters.")
-    if text.casefold().startswith(ENGINE):
-        raise UsageError(f"Names that begin with {ENGINE} are those of engines. Give another name.")
+    if seen.casefold().startswith((ENGINE, WORKER)):
+        raise UsageError(f"Names that begin with {ENGINE} or {WORKER} are those of engines and workers. Give another name.")
     return text
 
 

@@ -27,6 +27,7 @@ VERSION = 1
 APPLICATION = 0x76697072  # "vipr", in the header of the file
 MOST_TEXT_BYTES = 2**20
 MOST_PROBLEM_LETTERS = 150
+AT_ONCE = 500  # actions of one query; SQLite takes at least 999 values
 SCHEMA = """
 create table actions (
     number integer primary key autoincrement,
@@ -162,10 +163,23 @@ class ReviewLog:
         Raises:
             StoreError: the file is damaged.
         """
-        wanted = f"select {COLUMNS} from actions where number > ? order by number"
-        with self._translate_errors(), closing(self._connection.execute(wanted, (after,))) as rows:
+        yield from self._select("number > ? order by number", (after,))
+
+    def _select(self, which: str, values: tuple[object, ...]) -> Iterator[Action]:
+        wanted = f"select {COLUMNS} from actions where {which}"
+        with self._translate_errors(), closing(self._connection.execute(wanted, values)) as rows:
             for row in rows:
                 yield _action(row)
+
+    def read_these(self, numbers: Sequence[int]) -> Iterator[Action]:
+        """Yield the actions with these numbers, in their order; errors as of `read`."""
+        for start in range(0, len(numbers), AT_ONCE):
+            some = tuple(numbers[start : start + AT_ONCE])
+            yield from self._select(f"number in ({', '.join('?' * len(some))}) order by number", some)
+
+    def read_back(self, item: str) -> Iterator[Action]:
+        """Yield the actions on an item, the last first; errors as of `read`."""
+        yield from self._select("item = ? order by number desc", (item,))
 
     def check(self) -> None:
         """Check that the whole file is sound.

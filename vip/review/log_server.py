@@ -7,23 +7,26 @@ time share one write to the disk. A kind of review derives its server from `LogS
 from __future__ import annotations
 
 import asyncio
+import os
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, TypeVar
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import FileResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from vip.errors import UsageError, VipError
 from vip.html.layout import resource
 from vip.review.fields import PACKAGE, UID, clean_reviewer
 from vip.review.guard import Guard
+from vip.review.items import MEDIA_TYPES
 from vip.review.log import Action, NewAction, StaleValueError
 from vip.review.log_state import LogState
 from vip.untrusted import parse_json
@@ -120,6 +123,13 @@ class LogServer(ABC):
             self._writer = asyncio.create_task(self._write_waiting())
         return await done
 
+    async def write_in_pieces(self, actions: Sequence[NewAction]) -> int:
+        """Return how many of many actions were written; what others do meanwhile is written between the pieces."""
+        written = 0
+        for start in range(0, len(actions), MOST_ACTIONS):
+            written += sum(isinstance(one, Action) for one in await self._write(list(actions[start : start + MOST_ACTIONS])))
+        return written
+
     async def _write_waiting(self) -> None:
         while self._waiting:
             waiting, self._waiting = self._waiting, []
@@ -159,6 +169,13 @@ class LogServer(ABC):
 async def _answer_error(request: Request, exc: Exception) -> Response:
     """Answer with the sentence of an error that vip raises on purpose."""
     return PlainTextResponse(f"{exc}\n", 400 if isinstance(exc, UsageError) else 500)
+
+
+def video_response(path: Path | None) -> Response:
+    """Answer with a video that a browser plays; 404 where there is none, or none that may be read."""
+    if path is None or not os.access(path, os.R_OK):
+        raise HTTPException(404)
+    return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()])
 
 
 async def read_body(request: Request) -> dict[str, Any]:

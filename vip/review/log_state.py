@@ -69,6 +69,8 @@ class LogState(ABC):
         """(item, field) -> reviewer -> the last action."""
         self.batches: dict[str, list[int]] = {}
         """The numbers of the actions of each find-and-replace."""
+        self.rolled_back: set[int] = set()
+        """The numbers of those that a rollback took back."""
         self._undo: dict[str, _Undo] = {}
 
     def catch_up(self) -> None:
@@ -96,6 +98,8 @@ class LogState(ABC):
             self.own[key] = {action.reviewer: action}
         if action.batch is not None:
             self.batches.setdefault(action.batch, []).append(action.number)
+            if action.undoes is not None:
+                self.rolled_back.add(action.undoes)
             return
         if (stacks := self._undo.get(action.reviewer)) is None:
             stacks = self._undo[action.reviewer] = _Undo()

@@ -17,7 +17,7 @@ from typing import Any
 
 from vip.errors import InputError
 from vip.review.blanks import FILLED, BlankState
-from vip.review.fields import COMMENT, MOST_NAME, TEXTS, VERDICTS, WRONG
+from vip.review.fields import COMMENT, MOST_NAME, TEXTS, VERDICTS, WORKER, WRONG
 from vip.review.mturk import WRONG_FIELD, item_key
 from vip.review.mturk_log import OF_ANOTHER, REJECTED, ImportedResults, WorkerAnswer, record_answers
 from vip.review.state import ReviewState
@@ -28,7 +28,6 @@ from vip.tasks.json_rows import open_bounded
 from vip.untrusted import long_cells, one_line
 
 MOST_BYTES = 2**30
-PREFIX = "mturk:"
 NEEDED = ("AssignmentId", "WorkerId", "Input.item", ANSWERS)
 KNOWN = "the assignment is there already"
 """What `read_results` says of an assignment that is in several files; it counts once."""
@@ -168,12 +167,12 @@ def _chosen(value: Any) -> str | None:
 
 def _reviewer(worker: str, policy: WorkerPolicy) -> str:
     name = _name(worker)
-    if not name.removeprefix(PREFIX) or len(one_line(worker)) > MOST_NAME - len(PREFIX):
+    if not name.removeprefix(WORKER) or len(one_line(worker)) > MOST_NAME - len(WORKER):
         raise ValueError("no id of a worker")
-    if name.removeprefix(PREFIX) in policy.disqualified:
+    if name.removeprefix(WORKER) in policy.disqualified:
         raise ValueError("a disqualified worker")
     return name
 
 
 def _name(worker: str) -> str:
-    return f"{PREFIX}{one_line(worker).removeprefix(PREFIX)}"
+    return f"{WORKER}{one_line(worker).removeprefix(WORKER)}"

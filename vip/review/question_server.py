@@ -5,15 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from vip.html.layout import templates
 from vip.review.fields import PACKAGE, clean_reviewer
-from vip.review.items import MEDIA_TYPES
-from vip.review.log_server import LogServer
+from vip.review.log_server import LogServer, video_response
 from vip.review.question_state import QuestionState, shown_question
 from vip.review.videos import check_clip
 
@@ -58,6 +56,4 @@ class QuestionServer(LogServer):
 
     async def video(self, request: Request) -> Response:
         path = self.state.items[self.number_of(request)].clip
-        if path is None or not check_clip(path):
-            raise HTTPException(404)
-        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()])
+        return video_response(path if path is not None and check_clip(path) else None)

@@ -7,16 +7,17 @@ back each text that nobody has changed since, and leaves the others.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 from vip.errors import UsageError
 from vip.review.fields import ALL_TEXTS, MOST_TEXT, clean_value
-from vip.review.log import Action, NewAction
+from vip.review.log import NewAction
 from vip.review.rich import CHOICES
 from vip.review.state import Queue, ReviewState
 
-PIECE = 500  # actions in one transaction
+MOST_BATCHES = 100  # that are shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,14 +51,10 @@ def find_changes(state: ReviewState, queue: Queue, find: str, put: str, *, whole
     return found
 
 
-def apply_changes(state: ReviewState, changes: Sequence[Change], *, reviewer: str, batch: str) -> int:
-    """Write the changes, and return how many were written; a text that somebody changed meanwhile is left as it is.
-
-    Raises:
-        StoreError: the log cannot be written.
-    """
+def replacing_actions(state: ReviewState, changes: Sequence[Change], *, reviewer: str, batch: str) -> list[NewAction]:
+    """Return the actions that write the changes; a text that somebody changes meanwhile is left as it is."""
     items = state.index.items
-    actions = [
+    return [
         NewAction(
             uid=f"{batch}.{place}",
             reviewer=reviewer,
@@ -69,14 +66,17 @@ def apply_changes(state: ReviewState, changes: Sequence[Change], *, reviewer: st
         )
         for place, change in enumerate(changes)
     ]
-    return _write(state, actions)
 
 
-def roll_back(state: ReviewState, batch: str, *, reviewer: str, new_batch: str) -> int:
-    """Put back the texts that a replacement changed, and return how many; errors as of `apply_changes`."""
+def rollback_actions(state: ReviewState, batch: str, *, reviewer: str, new_batch: str) -> list[NewAction]:
+    """Return the actions that put back the texts that a replacement changed.
+
+    Raises:
+        StoreError: the log is damaged.
+    """
     state.catch_up()
-    taken_back = {action.undoes for numbers in state.batches.values() for action in _actions(state, numbers)}
-    actions = [
+    left = [number for number in state.batches.get(batch, []) if number not in state.rolled_back]
+    return [
         NewAction(
             uid=f"{new_batch}.{action.number}",
             reviewer=reviewer,
@@ -87,35 +87,24 @@ def roll_back(state: ReviewState, batch: str, *, reviewer: str, new_batch: str) 
             undoes=action.number,
             batch=new_batch,
         )
-        for action in _actions(state, state.batches.get(batch, []))
-        if action.number not in taken_back and action.field in ALL_TEXTS
+        for action in state.log.read_these(left)
+        if action.field in ALL_TEXTS
     ]
-    return _write(state, actions)
 
 
 def batches(state: ReviewState) -> list[dict[str, object]]:
-    """Return the replacements, the last first: who, when, how many texts, and of each the first."""
-    rows: list[dict[str, object]] = []
-    for name, numbers in state.batches.items():
-        first = next(_actions(state, numbers[:1]))
-        about = {
+    """Return the last replacements, the last first: who, when, how many texts, and of each the first; errors as of `rollback_actions`."""
+    last = {numbers[0]: name for name, numbers in islice(reversed(state.batches.items()), MOST_BATCHES)}
+    rows: list[dict[str, object]] = [
+        {
+            "batch": last[first.number],
             "reviewer": first.reviewer,
             "created_utc": first.created_utc,
-            "count": len(numbers),
+            "count": len(state.batches[last[first.number]]),
             "before": first.before,
             "after": first.after,
+            "is_rollback": first.undoes is not None,
         }
-        rows.append({"batch": name, **about, "is_rollback": first.undoes is not None})
+        for first in state.log.read_these(sorted(last))
+    ]
     return rows[::-1]
-
-
-def _actions(state: ReviewState, numbers: Sequence[int]) -> Iterator[Action]:
-    for number in numbers:
-        yield next(state.log.read(after=number - 1))
-
-
-def _write(state: ReviewState, actions: Sequence[NewAction]) -> int:
-    written = 0
-    for start in range(0, len(actions), PIECE):
-        written += sum(isinstance(one, Action) for one in state.record(actions[start : start + PIECE]))
-    return written

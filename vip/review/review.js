@@ -162,15 +162,17 @@
   // ---------------------------------------------------------------- showing
   const toItem = () => at("item").focus({ preventScroll: true });  // a screen reader then reads which one it is
   const clock = (s) => s === null ? "" : `${Math.floor(s / 60)}:${(s % 60).toFixed(1).padStart(4, "0")}`;
+  // what a stranger's record names, with no letter that turns or moves the line
+  const shown = (text) => String(text).replace(/(?![\n\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}]/gu, "\ufffd");
   function render() {
     const picture = at("picture");
     if (item.has_picture) picture.src = address(`picture/${item.number}`); else picture.removeAttribute("src");
     picture.width = item.width_px; picture.height = item.height_px;
-    const name = `${item.video}${item.time_s === null ? "" : ` at ${clock(item.time_s)}`}`;
+    const name = shown(`${item.video}${item.time_s === null ? "" : ` at ${clock(item.time_s)}`}`);
     picture.alt = `Keyframe of ${name}`;
     at("item").setAttribute("aria-label", `Keyframe ${place + 1} of ${queue.length}: ${name}`);
     at("where").textContent = name;
-    at("by").textContent = `Described by ${item.engine} · ${item.id}`;
+    at("by").textContent = shown(`Described by ${item.engine} · ${item.id}`);
     showBoxes(); showVideo(); showNeighbours(); showJudgement(); showOthers();
     for (const field of TEXTS) { clearClash(field); box(field).hidden = !(field in item.texts); if (field in item.texts) showField(field); }
     if (at("rich")) at("rich").hidden = !TEXTS.some((field) => box(field).closest("#rich") && field in item.texts);
@@ -229,7 +231,7 @@
     box(field).classList.toggle("flagged", item.flagged.includes(field));
     const notes = doubts.map((one) => `--verify found no support for “${one.claim}”${one.after === null || one.after === one.claim ? "" : one.after === "" ? "; it was removed" : `; it was changed to “${one.after}”`}.`);
     if (item.changed_by[field] && value !== item.original[field]) notes.push(`Changed by ${item.changed_by[field]}. The engine wrote: ${item.original[field].replaceAll("\n", ", ") || "nothing"}`);
-    at(`note-${field}`).textContent = notes.join("\n");
+    at(`note-${field}`).textContent = shown(notes.join("\n"));
   }
   // ---------------------------------------------------------------- others at the same item
   async function sayHere() {

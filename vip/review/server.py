@@ -10,25 +10,27 @@ import asyncio
 import json
 from collections.abc import Callable, Collection
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any, ClassVar, cast, get_args
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from vip.errors import InputError, StoreError, UsageError
 from vip.html.layout import templates
 from vip.review.fields import ALL_TEXTS, COMMENT, FINAL, PACKAGE, STAGES, TEXTS, VERDICT_FIELDS, WRONG, clean_reviewer
-from vip.review.items import MEDIA_TYPES, ReviewItem
+from vip.review.items import ReviewItem
 from vip.review.log import Action
-from vip.review.log_server import LogServer, read_body, text_of, uid_of
+from vip.review.log_server import LogServer, read_body, text_of, uid_of, video_response
 from vip.review.presence import Presence
-from vip.review.replace import apply_changes, batches, find_changes, roll_back
+from vip.review.replace import Change, batches, find_changes, replacing_actions, rollback_actions
 from vip.review.rich import CHOICES
 from vip.review.state import Queue, ReviewState, View
 
 MOST_SHOWN_CHANGES = 200
+MOST_HISTORY = 500  # the last actions on an item
 
 
 @dataclass(slots=True)
@@ -163,12 +165,12 @@ class ReviewServer(LogServer):
         number, asked = self.number_of(request), _queue_of(request.query_params)
 
         def read() -> list[dict[str, Any]]:
-            item = self.state.index.items[number].id
-            return [
+            shown = (
                 action._asdict()
-                for action in self.state.log.read()
-                if action.item == item and (action.field in ALL_TEXTS or action.reviewer == asked.reviewer or not self.is_blind)
-            ]
+                for action in self.state.log.read_back(self.state.index.items[number].id)
+                if action.field in ALL_TEXTS or action.reviewer == asked.reviewer or not self.is_blind
+            )
+            return list(islice(shown, MOST_HISTORY))[::-1]
 
         return JSONResponse(await self.run(read))
 
@@ -203,10 +205,7 @@ class ReviewServer(LogServer):
         return Response(data, media_type=item.media_type, headers={"cache-control": "private, max-age=3600"})
 
     async def video(self, request: Request) -> Response:
-        path = self.state.index.video_file(self.number_of(request))
-        if path is None:
-            raise HTTPException(404)
-        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()])
+        return video_response(self.state.index.video_file(self.number_of(request)))
 
     # ------------------------------------------------------------ writing
 
@@ -215,18 +214,20 @@ class ReviewServer(LogServer):
         reviewer, uid, asked = clean_reviewer(body.get("reviewer")), uid_of(body), _queue_of(body)
         find, put = (text_of(body, name) for name in ("find", "put"))
 
-        def work() -> dict[str, Any]:
+        def search() -> list[Change]:
             self.state.catch_up()
-            changes = find_changes(self.state, asked, find, put, whole_words=body.get("whole_words") is True)
-            written = apply_changes(self.state, changes, reviewer=reviewer, batch=uid) if body.get("apply") is True else 0
-            return {"count": len(changes), "written": written, "changes": [asdict(one) for one in changes[:MOST_SHOWN_CHANGES]]}
+            return find_changes(self.state, asked, find, put, whole_words=body.get("whole_words") is True)
 
-        return JSONResponse(await self.run(work))
+        changes = await self.run(search)
+        actions = replacing_actions(self.state, changes, reviewer=reviewer, batch=uid) if body.get("apply") is True else []
+        shown = [asdict(one) for one in changes[:MOST_SHOWN_CHANGES]]
+        return JSONResponse({"count": len(changes), "written": await self.write_in_pieces(actions), "changes": shown})
 
     async def roll_back(self, request: Request) -> Response:
         body = await read_body(request)
         reviewer, uid, batch = clean_reviewer(body.get("reviewer")), uid_of(body), text_of(body, "batch")
-        return JSONResponse({"written": await self.run(lambda: roll_back(self.state, batch, reviewer=reviewer, new_batch=uid))})
+        actions = await self.run(lambda: rollback_actions(self.state, batch, reviewer=reviewer, new_batch=uid))
+        return JSONResponse({"written": await self.write_in_pieces(actions)})
 
 
 def _shown_rewrite(action: Action | None) -> dict[str, Any] | None:

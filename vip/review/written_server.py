@@ -8,14 +8,13 @@ from typing import Any, ClassVar
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import FileResponse, HTMLResponse, JSONResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from vip.errors import InputError, StoreError
 from vip.html.layout import templates
 from vip.review.fields import PACKAGE, clean_reviewer
-from vip.review.items import MEDIA_TYPES
-from vip.review.log_server import LogServer
+from vip.review.log_server import LogServer, video_response
 from vip.review.videos import check_clip
 from vip.review.written import WrittenState, shown_sample
 from vip.tasks.sample_pictures import PictureSources, load_picture, pictures_of
@@ -80,6 +79,4 @@ class WrittenServer(LogServer):
 
     async def video(self, request: Request) -> Response:
         path = self.state.items[self.number_of(request)].clip
-        if path is None or not check_clip(path):
-            raise HTTPException(404)
-        return FileResponse(path, media_type=MEDIA_TYPES[path.suffix.lower()])
+        return video_response(path if path is not None and check_clip(path) else None)

@@ -22,6 +22,7 @@ import string
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 from pathlib import Path
+from urllib.parse import quote
 
 from pydantic import ValidationError
 
@@ -175,6 +176,8 @@ def annotation_page(*, per_hit: int = PER_HIT, video_url: str = YOUTUBE, row: di
     questions = []
     for place in range(1, per_hit + 1):
         video, start, end, question = (cells[name] for name in names[5 * place - 5 : 5 * place - 1])
+        if row is not None:  # an id has no slashes of its own
+            video = quote(html.unescape(video), safe="")
         address = html.escape(video_url).replace("{id}", video).replace("{start}", start).replace("{end}", end)
         questions.append({"place": place, "address": address, "text": question})
     text = templates(PACKAGE).get_template("annotation.html.jinja")
