@@ -59,6 +59,11 @@ def test_nothing_that_others_wrote_moves_the_cursor(capsys: pytest.CaptureFixtur
     assert found.err.count("\n") == found.err.count("vip: ") + found.err.count("\nd")
 
 
+def test_an_item_of_others_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    Console().write_item("picture", "x" * 300_000)
+    assert capsys.readouterr().out == f"     picture  {'x' * 2000}…\n"
+
+
 def test_a_name_that_moves_the_cursor_is_harmless_in_an_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -296,6 +296,18 @@ def test_markup_in_every_field_is_shown_as_text(chromium: Browser, tmp_path: Pat
         assert chromium.complaints == []
 
 
+def test_no_name_of_a_stranger_turns_a_line_round(chromium: Browser, tmp_path: Path) -> None:
+    with serve(open_state(make_described(tmp_path / "a", 2, text="\u202e\x9b\u200d!"))) as served:
+        begin(chromium, served)
+        chromium.press("f")
+        chromium.type("a kite")
+        chromium.press("Escape")
+        chromium.wait("document.getElementById('note-focus').textContent.startsWith('Changed by Ann')")
+        said = chromium.text("#by") + chromium.text("#note-focus")
+        assert "\ufffd\ufffd\u200d!" in said
+        assert not set(said) & set("\u202e\x9b")
+
+
 @pytest.mark.parametrize("width", [1280, 400])
 @pytest.mark.parametrize("is_dark", [False, True])
 def test_the_page_fits_narrow_and_dark_windows(chromium: Browser, served: Served, tmp_path: Path, width: int, is_dark: bool) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,12 @@ import pytest
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
 
+from starlette.exceptions import HTTPException
+
 from tests.review.corpora import action, make_described, open_state
 from tests.review.serving import TOKEN, Served, serve
 from vip.review.log import Action, StaleValueError
+from vip.review.log_server import video_response
 from vip.review.server import ReviewServer
 
 
@@ -77,3 +81,14 @@ def test_nothing_is_read_behind_a_request_that_states_its_length_twice_or_has_no
         answer = answer_to(served.port, refused + behind)
         assert answer.startswith(status)
         assert answer.count(b"HTTP/1.1") == 1
+
+
+def test_a_video_that_may_not_be_read_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "a.mp4"
+    path.write_bytes(b"x")
+    assert video_response(path).media_type == "video/mp4"
+    monkeypatch.setattr("os.access", lambda asked, how: not (asked == path and how == os.R_OK))  # root may read everything
+    for missing in (None, path):
+        with pytest.raises(HTTPException) as found:
+            video_response(missing)
+        assert found.value.status_code == 404

@@ -268,6 +268,13 @@ def test_verdicts_of_the_last_stages_are_about_the_last_caption(state: ReviewSta
     assert [state.verdicts("k0", stage) for stage in ("2", "3", "4")] == [{"Eve": "good"}, {}, {}]
 
 
-def test_nobody_takes_the_name_of_an_engine() -> None:
-    with pytest.raises(UsageError, match="those of engines"):
-        clean_reviewer("Engine:fake")
+@pytest.mark.parametrize("name", ["Engine:fake", "\u200dengine:fake", "eng\u200cine:fake", "mturk:A1", " \u200d MTURK:A1"])
+def test_nobody_takes_the_name_of_an_engine_or_a_worker(name: str) -> None:
+    with pytest.raises(UsageError, match="those of engines and workers"):
+        clean_reviewer(name)
+
+
+def test_a_name_is_seen_and_keeps_its_joiners() -> None:
+    assert clean_reviewer(" سارا\u200cنور ") == "سارا\u200cنور"
+    with pytest.raises(UsageError, match="Give a name"):
+        clean_reviewer("\u200d\u200c")

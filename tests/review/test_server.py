@@ -20,6 +20,8 @@ pytest.importorskip("uvicorn")
 from tests.review.corpora import make_described, open_state
 from tests.review.serving import TOKEN, Served, serve
 from vip.errors import InputError, StoreError
+from vip.review import log_server
+from vip.review import server as module
 
 MARKUP = "<script>document.title='hacked'</script><img src=x onerror=alert(1)>\"'&"
 
@@ -155,6 +157,27 @@ def test_history_hides_what_others_judged_but_not_what_they_changed(served: Serv
     act(served, verdict(), edit("a juggler", before="a dancer"), reviewer="Bob")
     assert [row["field"] for row in served.ask("/api/history/0?reviewer=Ann").json] == ["focus"]
     assert [row["field"] for row in served.ask("/api/history/0?reviewer=Bob").json] == ["verdict", "focus"]
+
+
+def test_history_has_the_last_actions_on_an_item_in_their_order(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "MOST_HISTORY", 2)
+    before = "a dancer"
+    for number, after in enumerate(("one", "two", "three")):
+        act(served, edit(after, before=before, uid=f"e{number}"))
+        before = after
+    act(served, edit("other", before="a dancer", uid="o", item="k1"))
+    assert [row["after"] for row in served.ask("/api/history/0?reviewer=Ann").json] == ["two", "three"]
+
+
+def test_many_changes_are_written_in_pieces_and_others_in_between(served: Served, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(log_server, "MOST_ACTIONS", 3)
+    pieces: list[int] = []
+    record = served.state.record
+    monkeypatch.setattr(served.state, "record", lambda actions: (pieces.append(len(actions)), record(actions))[1])
+    asked = {"reviewer": "Ann", "uid": "r1", "find": "dancer", "put": "juggler", "apply": True}
+    assert served.ask("/api/replace", asked).json["written"] == 4
+    assert served.ask("/api/rollback", {"reviewer": "Ann", "uid": "r2", "batch": "r1"}).json["written"] == 4
+    assert pieces == [3, 1, 3, 1]
 
 
 def test_a_replacement_is_seen_before_it_is_done_and_taken_back_as_one(served: Served) -> None:

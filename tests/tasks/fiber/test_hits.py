@@ -122,6 +122,12 @@ def test_a_preview_escapes_what_others_wrote_and_sends_nothing(tmp_path: Path) -
     assert "default-src &#39;none&#39;" in page
 
 
+def test_an_id_of_a_stranger_leads_to_no_other_folder(tmp_path: Path) -> None:
+    write_hits(tmp_path, [record("a dog", "../../evil?x=&#")], video_url="https://example.org/clips/{id}.mp4")
+    page = (tmp_path / "preview.html").read_text(encoding="utf-8")
+    assert 'src="https://example.org/clips/..%2F..%2Fevil%3Fx%3D%26%23.mp4' in page
+
+
 def test_a_video_of_ones_own_is_played_from_its_address(tmp_path: Path) -> None:
     write_hits(tmp_path, [record("a dog", "park.mp4")], video_url="https://example.org/{id}#t={start},{end}")
     page = (tmp_path / "preview.html").read_text(encoding="utf-8")
