@@ -241,7 +241,7 @@ def leads_out(path: Path, folder: Path) -> bool:
         path.resolve(strict=True)
     except FileNotFoundError:
         pass  # a broken link: its target decides
-    except (OSError, RuntimeError):  # links in a circle
+    except (OSError, RuntimeError, ValueError):  # links in a circle, no path
         return True
     return not path.resolve().is_relative_to(folder.resolve())
 

@@ -188,6 +188,17 @@ def test_evaluate_is_the_three_in_one_and_the_same_again(runs: Path) -> None:
     assert "holds other samples than these settings make" in other.err
 
 
+def test_evaluate_fails_where_samples_could_not_be_asked_about_and_shows_the_scores(runs: Path) -> None:
+    command = ("evaluate", *FOLDERS, "--task", "prediction", "--metric", "rouge-l", "--engine", "openai:some-model")
+    with ApiServer("ok", "413") as server:
+        variables = {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": SECRET, "PYTHONPATH": str(ROOT)}
+        done = vip(runs, *command, **variables)
+
+    assert done.code == 8, done.err
+    assert "could not be asked about; the same command asks again" in done.err
+    assert list((runs / "evaluation").glob("*.html"))
+
+
 def test_killed_twenty_times_it_asks_again_at_most_what_was_in_flight(runs: Path) -> None:
     in_flight, kills = 2, 20
     vip(runs, "samples", *FOLDERS, "-t", "prediction", "--context", "1", "--targets", "1", "--representation", "dense")

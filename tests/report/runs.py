@@ -167,7 +167,7 @@ def make_run(
     frames = keyframes(folder, rows, text=text, width_px=width_px)
     store.write_rows(folder / store.CANDIDATES, rows)
     store.write_rows(folder / store.KEYFRAMES, frames)
-    store.write_json(folder / store.MANIFEST, store.sign(manifest(rows, text=text)))
+    store.write_json(folder / store.MANIFEST, manifest(rows, text=text))
     decoded = [row.index for row in rows if row.quality]
     vectors = np.array([[np.cos(i / 10), np.sin(i / 10)] for i in decoded], np.float32)
     store.write_embeddings(folder / store.EMBEDDINGS, Embeddings(vectors, vectors, f"classic{text}"))
@@ -202,3 +202,10 @@ def write_thumbnails(folder: Path, indices: list[int]) -> None:
     with zipfile.ZipFile(folder / store.THUMBNAILS, "w") as archive:
         for i in indices:
             archive.writestr(f"{i:06d}.jpg", cv2.imencode(".jpg", picture(i))[1].tobytes())
+
+
+def make_own(run: Run) -> Run:
+    """Sign a run, as this machine does with those that it made, and return it anew."""
+    assert run.manifest is not None
+    store.write_json(run.folder / store.MANIFEST, store.sign(run.manifest))
+    return load_run(run.folder)

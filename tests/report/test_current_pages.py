@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.report.pages import read
-from tests.report.runs import description, make_run
+from tests.report.runs import description, make_own, make_run
 from vip import store
 from vip.errors import EngineError, InputError, ReplyError, SomeFailedError
 from vip.report.current_pages import SHOWN, current_pages
@@ -20,7 +20,7 @@ BEFORE_NS, SINCE_NS = 10**18, 10**18 + 10**9
 
 def old_run(folder: Path) -> Path:
     """A run that was made long before its page, and all of it long ago."""
-    write_report(make_run(folder, described=False))
+    write_report(make_own(make_run(folder, described=False)))
     for name in SHOWN:
         if (folder / name).exists():
             os.utime(folder / name, ns=(BEFORE_NS, BEFORE_NS))

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 import pytest
 
 from tests.report.pages import Page, read
-from tests.report.runs import make_pictures, make_run
+from tests.report.runs import make_own, make_pictures, make_run
 from vip import store
 from vip.errors import InputError, StoreError, UsageError
 from vip.records import Failure
@@ -39,9 +39,9 @@ def many_runs(folder: Path, count: int) -> None:
 @pytest.fixture
 def runs(tmp_path: Path) -> Path:
     """Three runs, one not described, one with failures; the middle one has no page yet."""
-    write_report(make_run(tmp_path / "runs" / "b.vip", failed=1))
-    make_run(tmp_path / "runs" / "c d.vip", described=False)
-    write_report(make_run(tmp_path / "runs" / "a.vip", rules=("kept",) * 5))
+    write_report(make_own(make_run(tmp_path / "runs" / "b.vip", failed=1)))
+    make_own(make_run(tmp_path / "runs" / "c d.vip", described=False))
+    write_report(make_own(make_run(tmp_path / "runs" / "a.vip", rules=("kept",) * 5)))
     (tmp_path / "runs" / "notes").mkdir()
     return tmp_path / "runs"
 
@@ -109,7 +109,7 @@ def test_hostile_names_and_texts_change_no_element(tmp_path: Path) -> None:
     for number, text in enumerate(("harmless", '"><img src=x onerror=alert(1)>', "javascript:alert(1)", "#?%41&amp;", "\u202egnp")):
         folder = tmp_path / str(number)
         name = f"{text.replace('/', '')}.vip"
-        write_report(make_run(folder / name, text=f" {text}", failed=1))
+        write_report(make_own(make_run(folder / name, text=f" {text}", failed=1)))
         store.write_rows(folder / store.FAILURES, [Failure(item=text, kind="InputError", message=text, exit_code=3)])
         write_index(folder)
         write_report(make_run(folder / f"b{name}", text=f" {text}"))

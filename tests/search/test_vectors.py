@@ -97,3 +97,13 @@ def test_a_file_that_is_cut_or_gone_is_one_sentence(tmp_path: Path, name: str) -
     path.symlink_to("/etc/passwd")
     with pytest.raises(StoreError):
         found.nearest(rows(1, 8)[0], 1)
+
+
+@pytest.mark.parametrize(("name", "offset"), [("vectors.f32", 0), ("vectors.bounds", 0), ("vectors.bounds", 4)])
+def test_vectors_without_a_length_are_damage(name: str, offset: int, tmp_path: Path) -> None:
+    found = stored(tmp_path / "e", rows(3, 8))
+    with (tmp_path / "e" / name).open("r+b") as file:
+        file.seek(offset)
+        file.write(np.float32("nan").tobytes())
+    with pytest.raises(StoreError, match="a vector has no length"):
+        found.nearest(rows(3, 8)[0], 3)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.tasks.described import described_folder
 from vip.config import CaptionSettings, PredictSettings, SampleSettings
-from vip.errors import BackendError, EngineError, InputError, UsageError
+from vip.errors import BackendError, EngineError, InputError, StoreError, UsageError
 from vip.protocols import SilentObserver
 from vip.tasks import evaluate as module
 from vip.tasks.evaluate import evaluate
@@ -192,6 +193,42 @@ def test_without_an_engine_the_baselines_answer_and_one_that_cannot_is_left_out(
 def test_frames_are_for_those_of_several_tasks_that_show_some(runs: list[str], tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"none\.csv"):  # infilling alone would refuse --frames
         evaluate(["none.csv"], ["nextqa-mc", "infilling"], tmp_path / "out", frames=(4,), observer=Notes())
+
+
+@pytest.mark.extra("rouge_score")
+@pytest.mark.parametrize("kind", ["folder", "pipe", "link", "device"])
+def test_what_lies_in_the_place_of_the_samples_is_neither_waited_for_nor_followed(kind: str, runs: list[str], tmp_path: Path) -> None:
+    folder = tmp_path / "out" / "infilling-1-famous"
+    folder.mkdir(parents=True)
+    path = folder / "samples.jsonl"
+    (tmp_path / "other").write_bytes(b"secret")
+    if kind == "folder":
+        path.mkdir()
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.symlink_to(tmp_path / "other" if kind == "link" else "/dev/zero")
+    with pytest.raises(StoreError, match=r"samples\.jsonl cannot be used: .*Remove it, or name another folder with -o\."):
+        evaluate(runs, ["infilling"], tmp_path / "out", metrics=["rouge-l"], observer=Notes())
+    assert [one.name for one in folder.iterdir()] == ["samples.jsonl"]
+    assert (tmp_path / "other").read_bytes() == b"secret"
+
+
+@pytest.mark.extra("rouge_score")
+def test_a_folder_with_the_name_of_new_samples_is_one_sentence(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "out" / "infilling-1-famous" / "samples.jsonl.new").mkdir(parents=True)
+    with pytest.raises((StoreError, UsageError), match=r"samples\.jsonl"):
+        evaluate(runs, ["infilling"], tmp_path / "out", metrics=["rouge-l"], observer=Notes())
+
+
+@pytest.mark.extra("rouge_score")
+def test_labels_are_for_those_of_several_tasks_that_take_some(runs: list[str], tmp_path: Path) -> None:
+    (tmp_path / "labels.csv").write_text("video_id,domain\n")
+    settings = SampleSettings(labels=tmp_path / "labels.csv")
+    with pytest.raises(UsageError, match=r"nextqa-mc takes no labels\. Leave --labels out\."):
+        evaluate(["none.csv"], ["nextqa-mc"], tmp_path / "out", samples=settings, observer=Notes())
+    with pytest.raises(InputError, match=r"none\.csv"):
+        evaluate(["none.csv"], ["nextqa-mc", "infilling"], tmp_path / "out", samples=settings, observer=Notes())
 
 
 @pytest.mark.parametrize(

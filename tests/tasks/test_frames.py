@@ -22,6 +22,7 @@ from vip.tasks import frames as module
 from vip.tasks.fiber.task import Fiber
 from vip.tasks.frames import ShownFrames, VideoFrames, choose_frames, make_samples, show_frames, with_frames
 from vip.tasks.infilling import VideoInfilling
+from vip.tasks.nextqa.mc import NextqaMultiChoice
 from vip.tasks.records import Blank, Sample, SamplePicture, Text
 from vip.tasks.task import SampleSource
 from vip.video import FileSource
@@ -118,7 +119,7 @@ def test_what_shows_no_frames_is_one_sentence(tmp_path: Path) -> None:
         make_samples(Fiber(), SampleSource(paths=(), settings=SampleSettings(videos=tmp_path / "nowhere")))
 
 
-@pytest.mark.parametrize("name", ["missing", "../a", "", ".", "..", "/etc/passwd"])
+@pytest.mark.parametrize("name", ["missing", "../a", "", ".", "..", "/etc/passwd", "é" * 125, "x" * 10**6, "nul\0"])
 def test_a_video_that_is_not_there_is_one_sentence(name: str, tmp_path: Path) -> None:
     (tmp_path / "in").mkdir()
     (tmp_path / "a.mp4").write_bytes(b"no video")
@@ -277,6 +278,7 @@ def test_settings_that_a_task_has_no_use_for_are_named(tmp_path: Path) -> None:
         (VideoInfilling(), SampleSettings(frames_by="even"), "infilling shows no frames of videos. Leave --frames-by out."),
         (VideoInfilling(), SampleSettings(chunker="spacy:x"), "infilling makes no blanks of captions. Leave --chunker out."),
         (VideoInfilling(), SampleSettings(available=tmp_path), "infilling makes no blanks of captions. Leave --available out."),
+        (NextqaMultiChoice(), SampleSettings(labels=tmp_path), "nextqa-mc takes no labels. Leave --labels out."),
         (Fiber(), SampleSettings(subtitles=tmp_path), "fiber has no subtitles. Leave --subtitles out."),
     ):
         with pytest.raises(UsageError, match=re.escape(said)):

@@ -118,6 +118,7 @@ def test_a_run_that_is_stopped_again_and_again_asks_nothing_twice(
     ("error", "status"),
     [
         (ReplyError("It would not say.", kind="refusal"), "refused"),
+        (ReplyError("The filter stopped it.", kind="content_filter"), "refused"),
         (ReplyError("It was cut off.", kind="length"), "unparsed"),
         (ReplyError("The picture is too large.", kind="too_large"), "failed"),
     ],
@@ -347,6 +348,12 @@ def test_overwrite_forgets_the_answers_of_an_unfinished_run_too(
     predict(file, tmp_path / "p.jsonl", asking=FAKE, overwrite=True, observer=QUIET)
     assert len(asked) == len(made)
     assert not begun.exists()
+
+
+def test_a_folder_in_the_place_of_a_file_that_is_forgotten_is_one_sentence(file: Path, tmp_path: Path) -> None:
+    (tmp_path / "p.jsonl.journal").mkdir()
+    with pytest.raises(UsageError, match=r"p\.jsonl\.journal is a folder\."):
+        predict(file, tmp_path / "p.jsonl", asking=FAKE, overwrite=True, observer=QUIET)
 
 
 def test_an_unfinished_run_of_another_engine_is_not_gone_on_with(file: Path, begun: Path, asked: list[Request], tmp_path: Path) -> None:

@@ -53,9 +53,11 @@ def evaluate_command(
 ) -> None:
     """Make samples, answer them by an engine and the baselines, and score the answers: one folder, one page."""
     from vip.config import CaptionSettings, PredictSettings, SampleSettings, resolve
+    from vip.errors import SomeFailedError
     from vip.store import unlinked
     from vip.tasks.evaluate import evaluate
     from vip.tasks.score_output import all_tables
+    from vip.wording import counted
 
     console = Console(quiet=quiet, as_json=as_json)
     scores, written = evaluate(
@@ -73,11 +75,13 @@ def evaluate_command(
     )
     if as_json:
         print_results(scores)
-        return
-    print_tables(all_tables(scores), "text", console)
-    for path in written:
-        if path.suffix == ".html":
-            console.write_line(f"Open {path}")
+    else:
+        print_tables(all_tables(scores), "text", console)
+        for path in written:
+            if path.suffix == ".html":
+                console.write_line(f"Open {path}")
+    if failed := sum(result.unscored.get("failed", 0) for result in scores.results):
+        raise SomeFailedError(f"{counted(failed, 'sample')} could not be asked about; the same command asks again. The rows say why.")
 
 
 def _numbers(text: str) -> list[int]:

@@ -105,7 +105,10 @@ class VectorFiles:
             whole = self._mapped(stack, NAMES[0], np.float32, self.dim)
             rounded = self._mapped(stack, NAMES[1], np.int8, self.dim)
             bounds = self._mapped(stack, NAMES[2], np.float32, 2)
-            return _nearest(whole, rounded, np.asarray(bounds), query, count, allowed)
+            found = _nearest(whole, rounded, np.asarray(bounds), query, count, allowed)
+            if not (np.isfinite(bounds).all() and np.isfinite(found.cosines).all()):
+                raise StoreError(f"{self.folder}: damaged (a vector has no length). Delete it; the next search makes it again.")
+            return found
 
     def _mapped(self, stack: ExitStack, name: str, kind: type[np.float32] | type[np.int8], width: int) -> npt.NDArray[Any]:
         path = self.folder / name

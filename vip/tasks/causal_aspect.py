@@ -25,6 +25,7 @@ class CausalAspect(PlainTask):
         summary="Say whether forces or people cause what changes in a scene: labels for the samples of infilling.",
         data="Any run folder or data set of vip with descriptions.",
         suite="vip",
+        settings=("labels",),
     )
 
     def samples(self, source: SampleSource) -> Iterator[Sample]:

@@ -14,15 +14,16 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import get_args
 
-from vip import store
+from vip import files, store
 from vip.captioning.session import is_auto_offline
 from vip.config import CaptionSettings, FrameChooser, PredictSettings, SampleSettings
-from vip.errors import BackendError, UsageError
+from vip.errors import BackendError, StoreError, UsageError
 from vip.protocols import Observer
-from vip.tasks.files import file_sha256, write_samples
+from vip.tasks.files import write_samples
 from vip.tasks.frames import make_samples, unlinked_frames
 from vip.tasks.keyframe_baselines import NeedsOtherVideosError
 from vip.tasks.predict import check_asking, predict, predict_with_baseline
@@ -73,6 +74,9 @@ def evaluate(
                 raise UsageError(f"{', '.join(loaded)} shows no frames of videos. Leave {option(wanted)} out.")
     for task in loaded.values():  # before anything is paid for
         choose_metrics(task, metrics, observer.note)
+    takes_labels = {name for name, task in loaded.items() if "labels" in task.info.settings}
+    if samples.labels is not None and not takes_labels:
+        raise UsageError(f"{', '.join(loaded)} takes no labels. Leave {option('labels')} out.")
     if asking is not None and is_auto_offline(asking, os.environ):
         asking = None
         observer.note(f"No engine is set, so the baselines alone answer. Name one with {option('engine')}.")
@@ -80,7 +84,9 @@ def evaluate(
         check_asking(asking)
     files: list[Path] = []
     for name, task in loaded.items():
-        own = samples.model_copy(update={"context": context_in(name) or samples.context})
+        own = samples.model_copy(
+            update={"context": context_in(name) or samples.context, "labels": samples.labels if name in takes_labels else None}
+        )
         for number, budget in enumerate(_budgets(task, own, frames if asking else frames[:1], out)):
             folder = out / _folder_name(task, budget)
             store.make_folder(out)
@@ -143,14 +149,27 @@ def _make_samples(task: Task, sources: Sequence[str], settings: SampleSettings, 
     path, new = folder / SAMPLES, folder / f"{SAMPLES}.new"
     try:
         write_samples(new, make_samples(task, SampleSource(paths=tuple(sources), settings=settings)))
-        if store.exists(path) and not overwrite and file_sha256(new) != file_sha256(path):
+        if store.exists(path) and not overwrite and not _are_equal(new, path):
             raise UsageError(
                 f"{path} holds other samples than these settings make. Add {option('overwrite')}, or name another folder with"
                 f" {option('out')}."
             )
         new.replace(path)
+    except OSError as exc:
+        raise StoreError(f"{path} cannot be used: {exc.strerror}. Remove it, or name another folder with {option('out')}.") from exc
     finally:
-        new.unlink(missing_ok=True)
+        with suppress(OSError):
+            files.remove(new)
+
+
+def _are_equal(new: Path, old: Path) -> bool:
+    with files.open_file(new) as one, files.open_file(old) as other:
+        if os.fstat(one.fileno()).st_size != os.fstat(other.fileno()).st_size:
+            return False
+        while block := one.read(2**20):
+            if other.read(len(block)) != block:
+                return False
+    return True
 
 
 def _file_name(engine: str) -> str:

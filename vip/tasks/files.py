@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import heapq
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b, sha256
@@ -13,7 +14,10 @@ from random import Random
 from vip import files, store, user_state
 from vip.errors import InputError, StoreError, UsageError
 from vip.tasks.records import Prediction, Sample
+from vip.untrusted import one_line
 from vip.wording import option
+
+MOST_NAME_BYTES = 255  # of a name in a folder
 
 
 def check_new(path: Path, *, overwrite: bool) -> None:
@@ -54,8 +58,10 @@ def file_inside(path: Path, folder: Path) -> Path:
     """Return a file of a folder that the user named, after a check that no link leads out of the folder; one to a file in it may be there.
 
     Raises:
-        InputError: one does.
+        InputError: one does, or no file can have this name.
     """
+    if "\0" in str(path) or any(len(os.fsencode(part)) > MOST_NAME_BYTES for part in path.parts):
+        raise InputError(f"No file can be called {one_line(path.name)[:60]}…: it has a zero byte, or too many letters. Mend what names it.")
     if files.leads_out(path, folder):
         raise InputError(f"{path} leads out of {folder} by a link, and vip follows none of those. Copy the file there.")
     return path

@@ -29,6 +29,7 @@ from vip.video import VIDEO_SUFFIXES, FileSource, Source
 from vip.wording import option
 
 DEFAULT_FRAMES = 8
+MOST_NAME_BYTES = 240  # a file name has at most 255, its suffix included
 MOST_KNOWN = 1000  # clips whose pictures are remembered: questions about one usually follow each other
 EVENLY_SPACED = "evenly spaced"
 
@@ -91,7 +92,8 @@ class VideoFrames:
         Raises:
             InputError: it is in none of the folders, or its run folder is a link, which whoever made the folder may have put there.
         """
-        name = video if Path(video).name == video and video not in {"", ".", ".."} else None
+        is_name = Path(video).name == video and video not in {"", ".", ".."} and len(video.encode(errors="replace")) <= MOST_NAME_BYTES
+        name = video if is_name else None
         for folder in self.folders:
             for stem in filter(None, (name, self.places.get(video))):
                 if ((run := folder / stem) / store.KEYFRAMES).is_file():
@@ -119,9 +121,13 @@ def make_samples(task: Task, source: SampleSource) -> Iterable[Sample]:
     for name in ("videos", "frames", "frames_by"):
         if getattr(settings, name) is not None and not task.info.over_videos:
             raise UsageError(f"{task.name} shows no frames of videos. Leave {option(name)} out.")
-    for name in ("chunker", "available"):
+    for name, lacks in (
+        ("chunker", "makes no blanks of captions"),
+        ("available", "makes no blanks of captions"),
+        ("labels", "takes no labels"),
+    ):
         if getattr(settings, name) is not None and name not in task.info.settings:
-            raise UsageError(f"{task.name} makes no blanks of captions. Leave {option(name)} out.")
+            raise UsageError(f"{task.name} {lacks}. Leave {option(name)} out.")
     if settings.videos is not None and not settings.videos.is_dir():
         raise InputError(f"{settings.videos} is no folder. Give the folder of the videos, or of their run folders.")
     samples = draw_samples(task.samples(source), settings.most, settings.seed)

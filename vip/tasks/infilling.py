@@ -17,4 +17,5 @@ class VideoInfilling(DescribeKeyframesTask):
         data="Any run folder or data set of vip with descriptions.",
         groupings=("domain", "causal"),
         suite="vip",
+        settings=("labels",),
     )

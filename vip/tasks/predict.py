@@ -24,7 +24,7 @@ from vip.captioning.in_batches import BatchRounds
 from vip.captioning.run_async import run_async, task_group
 from vip.captioning.session import CaptionSession, check_engine, check_settings, open_session, quick_describing_engine
 from vip.config import CaptionSettings, PredictSettings
-from vip.errors import BackendError, InputError, ReplyError, UsageError, did_you_mean
+from vip.errors import BackendError, InputError, ReplyError, ReplyKind, UsageError, did_you_mean
 from vip.llm.client import Deferred, EngineClient
 from vip.metrics import Status
 from vip.prompts import Prompt
@@ -39,8 +39,8 @@ from vip.wording import option
 EXAMPLES_KEPT = 64  # samples of different videos, from which demonstrations are taken
 WAITING = 256  # questions prepared at once; the limiter says how many are in flight
 SAMPLE_OF_COST = 20
-UNPARSED = frozenset({"schema", "empty", "broken", "length"})
-REFUSED = frozenset({"refusal", "filtered"})
+UNPARSED: frozenset[ReplyKind] = frozenset({"schema", "empty", "broken", "length"})
+REFUSED: frozenset[ReplyKind] = frozenset({"refusal", "content_filter"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -298,8 +298,7 @@ class _PredictionRun:
         try:
             answer = await self.client.ask(request, asked, parameters)
         except ReplyError as exc:
-            kind = str(exc.kind)
-            status: Status = "unparsed" if kind in UNPARSED else "refused" if kind in REFUSED else "failed"
+            status: Status = "unparsed" if exc.kind in UNPARSED else "refused" if exc.kind in REFUSED else "failed"
             return Prediction(sample_id=sample.id, value=None, status=status, reason=str(exc), **about)
         parsed = self.file.task.parse(sample, str(answer.value))
         return parsed.model_copy(update={**about, "calls": answer.calls})
@@ -340,8 +339,8 @@ def _open_run(
         run = _PredictionRun(file, out, settings, asking, session, client, observer)
         if overwrite:
             for path in (out, run.journal):
-                with suppress(FileNotFoundError):
-                    path.unlink()
+                check_is_file(path)
+                files.remove(path)
     except BaseException:
         session.close()
         raise

@@ -17,4 +17,5 @@ class VideoPrediction(DescribeKeyframesTask):
         data="Any run folder or data set of vip with descriptions.",
         groupings=("domain", "causal"),
         suite="vip",
+        settings=("labels",),
     )

@@ -9,7 +9,7 @@ import pytest
 
 from tests.metrics.golden import golden
 from vip.errors import InputError
-from vip.tasks.fiber.vatex import CaptionedVideo, read_captions, split_video_id
+from vip.tasks.fiber.vatex import MOST_BLANK_BYTES, CaptionedVideo, read_captions, split_video_id
 
 
 def test_ids_are_split_from_the_right() -> None:
@@ -74,3 +74,13 @@ def test_captions_are_bounded_in_letters_and_in_number(tmp_path: Path) -> None:
             continue
         with pytest.raises(InputError, match="row 1: captions must be texts of at most 10,000 letters, at most 1,000 a video"):
             list(read_captions(path))
+
+
+@pytest.mark.parametrize("rest", ["[]", ""])
+def test_a_file_that_begins_with_many_blanks_is_refused_at_once(rest: str, tmp_path: Path) -> None:
+    path = tmp_path / "captions.json"
+    path.write_text("\n" * (MOST_BLANK_BYTES - 1) + rest)
+    assert list(read_captions(path)) == []
+    path.write_text("\n" * MOST_BLANK_BYTES + (rest or "\n"))
+    with pytest.raises(InputError, match="begins with more than 65,536 blank bytes"):
+        list(read_captions(path))

@@ -92,7 +92,7 @@ class Fiber:
         splits=("train", "val", "test"),
         groupings=("category",),
         over_videos=True,
-        settings=("chunker", "available"),
+        settings=("chunker", "available", "labels"),
     )
     demonstrates = False
     metrics: Sequence[TaskMetric] = (

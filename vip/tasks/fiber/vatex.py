@@ -18,6 +18,7 @@ from vip.untrusted import one_line, parse_json
 FORM = '[{"videoID": "<id>_<start>_<end>", "enCap": [caption, …]}, …]'
 MOST_BYTES = 2**30
 MOST_LINE_BYTES = 2**20
+MOST_BLANK_BYTES = 2**16  # at the beginning
 MOST_LETTERS = 10_000  # of a caption
 MOST_CAPTIONS = 1000  # of a video
 
@@ -66,9 +67,9 @@ def split_video_id(name: str) -> tuple[str, int, int]:
 
 def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     with open_bounded(path, MOST_BYTES) as file:
-        first = file.read(1)
-        while first and first in b" \t\r\n":
-            first = file.read(1)
+        first = file.read(MOST_BLANK_BYTES).lstrip(b" \t\r\n")[:1]
+        if not first and file.read(1):
+            raise InputError(f"{path} begins with more than {MOST_BLANK_BYTES:,} blank bytes. Expected {FORM}.")
     with open_bounded(path, MOST_BYTES) as file:
         if first == b"[":
             yield from enumerate(iterate_array(file, path, FORM), 1)
