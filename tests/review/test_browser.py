@@ -72,6 +72,7 @@ def test_judging_editing_undoing_and_reloading_by_keys_alone(chromium: Browser, 
     chromium.press("Enter", ctrl=True)
     shows(chromium, 3)
     chromium.wait("document.getElementById('progress-text').textContent.startsWith('2 of 5')")
+    chromium.wait(SAVED)
     assert said(served) == [
         ("Ann", "k0", "verdict", "good"),
         ("Ann", "k1", "focus", "a juggler"),
