@@ -29,6 +29,7 @@ BEAT_S = 1.0  # between two signs of life
 PROGRESS_S = 0.1  # between two messages about progress, at least
 REPORTED, NOT_REPORTED = 0, 1  # exit codes: whether the last message has the result
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
+M_ARENA_MAX = -8  # of <malloc.h>
 
 Work = Callable[[Observer], None]
 
@@ -146,6 +147,7 @@ def run(work: Work, subject: object, parent: int, pipe: IO[bytes]) -> NoReturn:
     code = NOT_REPORTED
     try:
         end_with_parent(parent)
+        use_one_heap()
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent decides what Ctrl-C means
         signal.signal(signal.SIGTERM, _interrupt)
         if hasattr(signal, "pthread_sigmask"):
@@ -215,6 +217,12 @@ def _beat(messenger: MessageSender) -> None:
             messenger.send(Heartbeat(max(seen.values(), default=0)))
         except OSError:  # the parent is gone
             os._exit(NOT_REPORTED)
+
+
+def use_one_heap() -> None:
+    """Let the threads of this process share one heap, where the C library is glibc: one each would keep what others could use again."""
+    with suppress(AttributeError, OSError):
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def end_with_parent(parent: int) -> None:
