@@ -137,17 +137,64 @@ def test_numbers_of_other_files_are_not_read(how: str, tmp_path: Path) -> None:
         FeatureFile(stored_elsewhere(tmp_path / "f.h5", how))
 
 
+def unwritten(path: Path, shape: tuple[int, ...], **how: Any) -> Path:
+    """Features that state a shape and have no numbers: a small file, read as zeros."""
+    with h5py.File(path, "w") as file:
+        file["ids"] = np.arange(shape[0])
+        file.create_dataset("feat", shape, "f4", **how)
+    return path
+
+
 def test_pieces_that_no_memory_should_hold_are_refused(tmp_path: Path) -> None:
-    with h5py.File(tmp_path / "f.h5", "w") as file:
-        file["ids"] = [1]
-        file.create_dataset("feat", (1, 2**15, 2**15), "f4", chunks=(1, 16, 16))
-    with pytest.raises(InputError, match="feat has 4,294,967,296 bytes in one piece"):
-        FeatureFile(tmp_path / "f.h5")
+    with pytest.raises(InputError, match="feat has 1,073,741,824 numbers a row, and more than 33,554,432 are not read"):
+        FeatureFile(unwritten(tmp_path / "f.h5", (1, 2**15, 2**15), chunks=(1, 16, 16)))
+    with pytest.raises(InputError, match="feat has chunks of 536,870,912 bytes, and more than 268,435,456 are not unpacked"):
+        FeatureFile(unwritten(tmp_path / "c.h5", (64, 16, 2**17), chunks=(64, 16, 2**17)))
     with h5py.File(tmp_path / "g.h5", "w") as file:
         file.create_dataset("ids", (10**7,), "i8", chunks=(1000,), compression="gzip")
         file.create_dataset("feat", (10**7, 1, 2), "f4", chunks=(1000, 1, 2), compression="gzip")
     with pytest.raises(InputError, match="has 10,000,000 ids"):
         FeatureFile(tmp_path / "g.h5")
+
+
+@pytest.mark.parametrize(("clips", "width"), [(100_001, 2), (2, 1_000_001)])
+def test_more_clips_or_numbers_than_any_model_takes_are_one_sentence(clips: int, width: int, tmp_path: Path) -> None:
+    path = unwritten(tmp_path / "f.h5", (2, clips, width), chunks=(1, 2, 2))
+    with pytest.raises(
+        InputError, match=rf"f\.h5 has {clips:,} clips a video, of {width:,} numbers each\. Give features of at most 100,000"
+    ):
+        FeatureFile(path)
+    assert FeatureFile(unwritten(tmp_path / "most.h5", (2, clips - clips % 2, width - width % 2), chunks=(1, 2, 2))).sizes.clips
+
+
+def test_a_batch_that_no_memory_should_hold_is_refused_before_it_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    store = FeatureStore([unwritten(tmp_path / "f.h5", (8, 4, 6))])
+    monkeypatch.setattr(features, "MOST_BATCH_BYTES", 3 * 4 * 6 * 4)
+    assert store.read(["0", "7", "0"]).shape == (3, 4, 6)
+    monkeypatch.delattr(FeatureFile, "read_video")
+    for one in (store, store.files[0]):
+        with pytest.raises(InputError, match=r"A batch of 4 with 24 numbers each has 384 bytes, .* Set a smaller batch, or give features"):
+            one.read(["0", "7", "0", "1"])
+
+
+def test_maps_are_averaged_video_by_video_and_only_their_means_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    maps = RANDOM.normal(size=(3, 2, 4, 7, 7)).astype(np.float32)
+    store = FeatureStore([write_features(tmp_path / "m.h5", maps, ["a", "b", "c"])])
+    monkeypatch.setattr(features, "MOST_BATCH_BYTES", 3 * 2 * 4 * 4)
+    np.testing.assert_allclose(store.read(["c", "a", "c"], pooled=True), maps[[2, 0, 2]].mean(axis=(3, 4)), rtol=1e-5, atol=1e-6)
+    monkeypatch.setattr(features, "MOST_MAPS_BYTES", 1 * 2 * 4 * 7 * 7 * 4)
+    np.testing.assert_array_equal(store.read(["a"]), maps[:1])
+    with pytest.raises(InputError, match="A batch of 2 with 392 numbers each"):
+        store.read(["a", "b"])
+    flat = FeatureStore([write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])])
+    monkeypatch.undo()
+    np.testing.assert_array_equal(flat.read(["b"], pooled=True), FEATS[[1]])
+
+
+def test_maps_whose_mean_is_too_large_are_named_with_their_video(tmp_path: Path) -> None:
+    file = FeatureFile(write_features(tmp_path / "m.h5", np.full((2, 1, 2, 7, 7), 3e38), ["a", "b"]))
+    with pytest.raises(InputError, match="the features of b hold numbers that are not finite"):
+        file.read(["b"], pooled=True)
 
 
 TEXT = h5py.string_dtype()
@@ -230,12 +277,12 @@ def test_ids_of_any_length_whose_rows_are_nowhere_or_packed_are_refused(how: dic
 
 
 def test_ids_that_unpack_to_more_than_any_names_have_are_refused(tmp_path: Path) -> None:
-    unwritten = with_ids(tmp_path / "f.h5", 2_000_000, shape=(2_000_000,), dtype="S1000", chunks=(10_000,), compression="gzip")
-    assert unwritten.stat().st_size < 4000
+    small = with_ids(tmp_path / "f.h5", 2_000_000, shape=(2_000_000,), dtype="S1000", chunks=(10_000,), compression="gzip")
+    assert small.stat().st_size < 4000
     with pytest.raises(InputError, match="2,000,000 ids of up to 1,000 bytes, 2,000,000,000 bytes together"):
-        FeatureFile(unwritten)
-    chunk = {"shape": (1,), "maxshape": (None,), "chunks": (10**6,), "compression": "gzip"}
-    with pytest.raises(InputError, match="1 ids of up to 900 bytes, 900,000,000 bytes together"):
+        FeatureFile(small)
+    chunk = {"shape": (1,), "maxshape": (None,), "chunks": (10**5,), "compression": "gzip"}
+    with pytest.raises(InputError, match="1 ids of up to 900 bytes, 90,000,000 bytes together"):
         FeatureFile(with_ids(tmp_path / "g.h5", 1, dtype="S900", **chunk))
 
 
@@ -252,6 +299,15 @@ def test_an_attribute_of_any_size_is_not_read(noted: Any, tmp_path: Path, monkey
         file["feat"].attrs["appearance"] = noted
     monkeypatch.delattr(h5py.AttributeManager, "__getitem__")
     with pytest.raises(InputError, match="the attribute appearance is no number"):
+        FeatureFile(path)
+
+
+@pytest.mark.parametrize(("noted", "said"), [(1e300, "100000000000… of 6 numbers a clip"), (np.longdouble("1e400"), "is no number")])
+def test_an_attribute_of_hundreds_of_digits_is_said_short(noted: object, said: str, tmp_path: Path) -> None:
+    path = write_features(tmp_path / "f.h5", FEATS, ["a", "b", "c"])
+    with h5py.File(path, "a") as file:
+        file["feat"].attrs["appearance"] = noted
+    with pytest.raises(InputError, match=said):
         FeatureFile(path)
 
 

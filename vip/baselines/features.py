@@ -2,14 +2,14 @@
 
 In: files with `ids` (V names) and `feat`, float (V, N, D): N clips a video, of each the appearance and behind it the motion; or feature
 maps (V, N, C, h, w), of which the mean over h × w stands for D. Out: the features of some videos as arrays. What is not asked for is not
-read: a file of 60 GB needs no memory.
+read: a file of 60 GB needs no memory. Nor does a small file that states large numbers: rows, and all videos of a batch, are bounded.
 """
 
 from __future__ import annotations
 
 import math
 import struct
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError, InputError
-from vip.untrusted import DAMAGE, one_line
+from vip.untrusted import DAMAGE, one_line, shorten
 from vip.wording import option
 
 PAPER_WIDTH, PAPER_APPEARANCE = 4096, 2048
@@ -31,7 +31,12 @@ REFERENCE = np.dtype([("length", "<u4"), ("heap", "<u8"), ("object", "<u4")])
 """A text of any length in HDF5: where its bytes lie."""
 HEAP_MARK = b"GCOL\x01\0\0\0"
 HEAP_HEAD, OBJECT_HEAD = struct.Struct("<8sQ"), struct.Struct("<H6xQ")
-MOST_BLOCK_BYTES = 2**30  # of a row, and of a chunk, which is unpacked whole; the maps of HME have 13 MB a video
+MOST_ROW_NUMBERS = 2**25
+"""Of a video: the maps of HME have 16 × 4096 × 7 × 7, a tenth of it."""
+MOST_CLIPS, MOST_WIDTH = 100_000, 1_000_000
+MOST_CHUNK_BYTES = 2**28  # a chunk is unpacked whole
+MOST_BATCH_BYTES, MOST_MAPS_BYTES = 2**29, 2**31
+"""Of all videos of a batch, which models with options repeat five times: 64 of NExT-QA have 17 MB, with the maps of HME 0.8 GB."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,26 +75,38 @@ class FeatureFile:
         ids = self._dataset("ids")
         if ids.shape != shape[:1]:
             raise InputError(f"{path} has {shape[0]:,} features and ids of shape {ids.shape}. Make it again: one id a video.")
+        _check_sizes(path, *shape[1:3])
         self.rows = _rows_by_id(path, _read_ids(path, ids))
         self.sizes = FeatureSizes(shape[1], *self._widths(shape[2], appearance), (shape[2], *shape[3:5]) if len(shape) == 5 else None)
 
-    def read(self, videos: Sequence[str]) -> Floats:
+    def read(self, videos: Sequence[str], *, pooled: bool = False) -> Floats:
         """Return (B, N, D) or (B, N, C, h, w) of these videos, in their order; one may be there several times.
 
+        Args:
+            pooled: (B, N, C) of maps, their means.
+
         Raises:
-            InputError: the file is cut off or has a number that is not finite.
+            InputError: the file is cut off or has a number that is not finite, or no memory should hold all of it.
         """
-        order = sorted({self.rows[video] for video in videos})
+        return _read_batch(dict.fromkeys(videos, self), videos, pooled=pooled)
+
+    def shape(self, *, pooled: bool) -> tuple[int, ...]:
+        """Return the shape of one video."""
+        clips, width, *places = self._feat.shape[1:]
+        return (clips, width) if pooled else (clips, width, *places)
+
+    def read_video(self, video: str, *, pooled: bool = False, most: int | None = None) -> Floats:
+        """Return (N, D) or (N, C, h, w) of a video, the first `most` clips of it. Errors as of `read`."""
         try:
-            data = np.stack([self._feat[row] for row in order]).astype(np.float32)
+            with np.errstate(over="ignore", invalid="ignore"):  # what comes of too large numbers is refused below
+                data: Floats = np.asarray(self._feat[self.rows[video], :most]).astype(np.float32, copy=False)
+                if pooled and data.ndim == 4:
+                    data = data.mean(axis=(2, 3), dtype=np.float32)
         except DAMAGED as exc:
             raise InputError(f"{self.path} cannot be read ({one_line(str(exc))[:100]}). Copy it again.") from exc
         if not np.isfinite(data).all():
-            bad = order[int(np.flatnonzero(~np.isfinite(data).reshape(len(order), -1).all(axis=1))[0])]
-            name = next(video for video, row in self.rows.items() if row == bad)
-            raise InputError(f"{self.path}: the features of {one_line(name)[:60]} hold numbers that are not finite. Extract them again.")
-        places = {row: place for place, row in enumerate(order)}
-        return data[[places[self.rows[video]] for video in videos]]
+            raise InputError(f"{self.path}: the features of {one_line(video)[:60]} hold numbers that are not finite. Extract them again.")
+        return data
 
     def close(self) -> None:
         self._file.close()
@@ -105,7 +122,9 @@ class FeatureFile:
             noted = self._noted_appearance()
             appearance = PAPER_APPEARANCE if noted is None and width == PAPER_WIDTH else width if noted is None else noted
         if not 0 < appearance <= width:
-            raise InputError(f"{self.path}: {appearance} of {width} numbers a clip are appearance. Expected 1 to {width}.")
+            raise InputError(
+                f"{self.path}: {shorten(str(appearance), 12)} of {width} numbers a clip are appearance. Expected 1 to {width}."
+            )
         return appearance, width - appearance
 
     def _noted_appearance(self) -> int | None:
@@ -116,7 +135,7 @@ class FeatureFile:
             noted = attributes.get_id("appearance")
             if noted.shape != () or noted.dtype.kind not in "iuf":  # a text is not even read: it may be of any length
                 raise TypeError("no number")
-            return int(attributes["appearance"])
+            return int(float(attributes["appearance"]))  # of more digits than a float has it is none
         except DAMAGED as exc:
             raise InputError(f"{self.path}: the attribute appearance is no number. Make the file again.") from exc
 
@@ -160,17 +179,49 @@ class FeatureStore:
                 f" Add their file: {option('features', 'FILE')}."
             )
 
-    def read(self, videos: Sequence[str]) -> Floats:
-        """Return (B, N, D) or (B, N, C, h, w) of these videos, in their order. Errors as of `FeatureFile.read`."""
-        found: dict[str, Floats] = {}
-        for file in self.files:
-            mine = list(dict.fromkeys(video for video in videos if self._file_of[video] is file))
-            found |= dict(zip(mine, file.read(mine), strict=True)) if mine else {}
-        return np.stack([found[video] for video in videos])
+    def read(self, videos: Sequence[str], *, pooled: bool = False) -> Floats:
+        """Return (B, N, D) or (B, N, C, h, w) of these videos, in their order. Arguments and errors as of `FeatureFile.read`."""
+        return _read_batch(self._file_of, videos, pooled=pooled)
+
+    def read_video(self, video: str, *, most: int | None = None) -> Floats:
+        """Return the features of a video, the first `most` clips of it. Errors as of `FeatureFile.read`."""
+        return self._file_of[video].read_video(video, most=most)
 
     def close(self) -> None:
         for file in self.files:
             file.close()
+
+
+def check_batch(count: int, numbers: int, most_bytes: int | None = None) -> None:
+    """Refuse a batch that no memory should hold, before it is read.
+
+    Args:
+        count: of videos, or texts.
+        numbers: of each.
+        most_bytes: None: those of features without maps.
+
+    Raises:
+        InputError: it is too large.
+    """
+    most = MOST_BATCH_BYTES if most_bytes is None else most_bytes
+    if (size := 4 * count * numbers) > most:
+        raise InputError(
+            f"A batch of {count:,} with {numbers:,} numbers each has {size:,} bytes, and more than {most:,} are not read."
+            " Set a smaller batch, or give features with fewer clips or numbers."
+        )
+
+
+def _read_batch(file_of: Mapping[str, FeatureFile], videos: Sequence[str], *, pooled: bool) -> Floats:
+    """Return the features of videos, each read once, in the order of their files."""
+    shape = file_of[videos[0]].shape(pooled=pooled)
+    check_batch(len(videos), math.prod(shape), MOST_MAPS_BYTES if len(shape) > 2 else None)
+    data = np.empty((len(videos), *shape), np.float32)
+    places: dict[str, list[int]] = {}
+    for place, video in enumerate(videos):
+        places.setdefault(video, []).append(place)
+    for video in sorted(places, key=lambda video: (str(file_of[video].path), file_of[video].rows[video])):
+        data[places[video]] = file_of[video].read_video(video, pooled=pooled)
+    return data
 
 
 def open_hdf5(path: Path) -> Any:
@@ -207,14 +258,33 @@ def dataset_in(file: Any, name: str, path: Path) -> Any | None:
         leads_out = link is not None and found is None
         if isinstance(found, h5py.Dataset):
             leads_out = bool(found.is_virtual or found.external)
-            sizes = [found.dtype.itemsize * math.prod(shape) for shape in (found.shape[1:], found.chunks or ())]
-            if max(sizes) > MOST_BLOCK_BYTES:
-                raise InputError(f"{path}: {name} has {max(sizes):,} bytes in one piece. Give features with smaller rows and chunks.")
+            _check_pieces(path, name, math.prod(found.shape[1:]), found.dtype.itemsize * math.prod(found.chunks or ()))
     except DAMAGED as exc:
         raise InputError(f"{path}: {name} is damaged ({one_line(str(exc))[:100]}). Copy the file again.") from exc
     if leads_out:
         raise InputError(f"{path}: {name} leads to another place or file, and vip follows no link in a file. Copy its numbers into it.")
     return found if isinstance(found, h5py.Dataset) else None
+
+
+def _check_pieces(path: Path, name: str, row_numbers: int, chunk_bytes: int) -> None:
+    if row_numbers > MOST_ROW_NUMBERS:
+        raise InputError(
+            f"{path}: {name} has {row_numbers:,} numbers a row, and more than {MOST_ROW_NUMBERS:,} are not read."
+            " Give features with fewer clips or numbers."
+        )
+    if chunk_bytes > MOST_CHUNK_BYTES:
+        raise InputError(
+            f"{path}: {name} has chunks of {chunk_bytes:,} bytes, and more than {MOST_CHUNK_BYTES:,} are not unpacked."
+            " Write it again with a chunk a video."
+        )
+
+
+def _check_sizes(path: Path, clips: int, width: int) -> None:
+    if clips > MOST_CLIPS or width > MOST_WIDTH:
+        raise InputError(
+            f"{path} has {clips:,} clips a video, of {width:,} numbers each. Give features of at most {MOST_CLIPS:,} clips and"
+            f" {MOST_WIDTH:,} numbers."
+        )
 
 
 def _read_ids(path: Path, ids: Any) -> npt.NDArray[Any]:

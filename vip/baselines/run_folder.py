@@ -19,6 +19,7 @@ from pathlib import Path
 from pydantic import Field
 
 from vip import files, store
+from vip.baselines.features import MOST_CLIPS, MOST_WIDTH
 from vip.baselines.kept import MOST_WEIGHT_BYTES, load_tensors, read_kept, write_tensors
 from vip.baselines.learner import Learner
 from vip.baselines.nextqa.interface import InputSizes
@@ -36,13 +37,13 @@ EPOCHS, LAST = "epochs.jsonl", "last.ckpt"
 class SizesRecord(RecordPart):
     """What the model is given; as of `InputSizes`."""
 
-    appearance: int = Field(ge=0, le=1_000_000)
-    motion: int = Field(ge=0, le=1_000_000)
-    clips: int = Field(ge=0, le=100_000)
+    appearance: int = Field(ge=0, le=MOST_WIDTH)
+    motion: int = Field(ge=0, le=MOST_WIDTH)
+    clips: int = Field(ge=0, le=MOST_CLIPS)
     words: int = Field(ge=1, le=1_000_000)
     length: int = Field(ge=1, le=10_000)
-    maps: int = Field(ge=0, le=1_000_000)
-    stored_words: int = Field(default=0, ge=0, le=1_000_000)
+    maps: int = Field(ge=0, le=MOST_WIDTH)
+    stored_words: int = Field(default=0, ge=0, le=MOST_WIDTH)
     """Numbers a piece of a word in the files of stored vectors; 0 where there are none."""
 
     def to_input_sizes(self) -> InputSizes:

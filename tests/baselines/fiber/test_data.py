@@ -70,6 +70,21 @@ def test_of_a_long_video_the_later_features_are_left_out(tokenizer: Any, tmp_pat
     assert batch.to(torch.device("meta")).video_mask.device.type == "meta"  # type: ignore[union-attr]
 
 
+def test_of_a_row_of_features_only_what_the_model_is_given_is_kept(tokenizer: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.save(tmp_path / "v.npy", np.ones((7, 2), np.float32))
+    folder = FeatureFolder(tmp_path)
+    for changed, count in (("model.video_length=3", 3), ("model.single_feature=true", 1)):
+        kept = collator(tokenizer, folder, changed)._features_of(folder, ITEM.clip)
+        assert (kept.shape, kept.base) == ((count, 2), None)
+    monkeypatch.setattr("vip.baselines.features.MOST_BATCH_BYTES", 2 * 3 * 2 * 4)
+    collate = collator(tokenizer, folder, "model.video_length=3")
+    assert collate([ITEM, ITEM]).video is not None
+    calls = iter([folder.read(ITEM.clip, 3)])
+    monkeypatch.setattr(FeatureFolder, "read", lambda *given: next(calls))
+    with pytest.raises(InputError, match=r"A batch of 3 with 6 numbers each has 72 bytes"):
+        collate([ITEM, ITEM, ITEM])  # refused behind the first row
+
+
 @pytest.mark.parametrize(
     "change",
     [{"id": "3"}, {"clip": Clip("v", 0, 11)}, {"masked": "_____ runs ."}, {"label": "a cat"}, {"answers": ("a dog",)}],

@@ -124,8 +124,19 @@ def test_files_with_maps_are_refused_and_a_clip_of_its_own_counts_before_its_vid
     assert features.width == 4
     assert features.read(CLIP)[0, 0] == 1.0
     assert features.read(Clip("abc", 0, 5))[0, 0] == 0.0
+    assert [len(features.read(CLIP, most)) for most in (None, 2, 9)] == [3, 2, 3]
     with pytest.raises(InputError, match="1 of 2 videos have no features, such as xyz"):
         features.check([CLIP, Clip("xyz", 0, 5)])
+
+
+@pytest.mark.extra("h5py")
+def test_features_wider_than_any_are_one_sentence_before_a_training_begins(tmp_path: Path) -> None:
+    h5py = pytest.importorskip("h5py")
+    with h5py.File(tmp_path / "f.h5", "w") as file:
+        file["ids"] = [1]
+        file.create_dataset("feat", (1, 2, 1_500_000), "f4", chunks=(1, 1, 100))
+    with pytest.raises(InputError, match=r"f\.h5 has 2 clips a video, of 1,500,000 numbers each\. Give features of at most"):
+        open_clip_features([tmp_path / "f.h5"])
 
 
 def test_a_feature_of_hdf5_shows_its_share_of_the_time_of_the_clip() -> None:
@@ -138,5 +149,6 @@ def test_the_file_of_a_clip_counts_before_that_of_its_video_and_one_that_is_gone
     folder_with(tmp_path / "i3d", np.full((3, 2), 7.0))
     folder = FeatureFolder(folder_with(tmp_path / "i3d", np.full((3, 2), 8.0), "abc.npy"))
     assert (folder.read(CLIP)[0, 0], folder.read(Clip("abc", 0, 10))[0, 0]) == (7.0, 8.0)
+    assert [len(folder.read(CLIP, most)) for most in (None, 2, 9)] == [3, 2, 3]
     with pytest.raises(InputError, match=r"i3d has no xyz_000000_000010\.npy\. Copy it there"):
         folder.read(Clip("xyz", 0, 10))

@@ -59,10 +59,14 @@ def test_a_batch_has_the_clips_of_each_video_the_pairs_of_each_question_and_the_
 def test_maps_are_pooled_over_their_places(tmp_path: Path) -> None:
     maps = np.random.default_rng(0).normal(size=(1, 2, 3, 4, 5)).astype(np.float32)
     store = FeatureStore([write_features(tmp_path / "m.h5", maps, ["v"], appearance=1)])
-    video = Collator(lambda texts: TextBatch(torch.ones(len(texts), dtype=torch.int64)), store)([ITEM]).video
+    collate = Collator(lambda texts: TextBatch(torch.ones(len(texts), dtype=torch.int64)), store, maps=True)
+    video = collate([ITEM]).video
     assert video.maps is not None
     assert torch.equal(video.maps, torch.from_numpy(maps))
-    torch.testing.assert_close(video.clips, torch.from_numpy(maps.reshape(1, 2, 3, 20).mean(axis=-1)))
+    pooled = replace(collate, maps=False)([ITEM]).video
+    assert pooled.maps is None
+    for clips in (video.clips, pooled.clips):
+        torch.testing.assert_close(clips, torch.from_numpy(maps.reshape(1, 2, 3, 20).mean(axis=-1)))
 
 
 @pytest.mark.parametrize(

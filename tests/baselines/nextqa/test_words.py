@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 
+from vip.baselines import features
 from vip.baselines.nextqa.words import BertWords, EmbeddedWords, QuestionText, StoredTexts, StoredWords
 from vip.baselines.settings import WordSettings
 from vip.baselines.vocabulary import SPECIAL, WordVocabulary
@@ -201,3 +202,21 @@ def test_stored_vectors_that_are_not_finite_are_named_by_their_row_and_files_of_
             file["feat"] = other
         with pytest.raises(InputError, match=r"has no feat of shape \(questions, options, pieces, numbers\)"):
             StoredTexts(tmp_path / f"{name}.h5")
+
+
+def test_stored_vectors_wider_than_any_and_batches_that_no_memory_should_hold_are_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with h5py.File(tmp_path / "wide.h5", "w") as file:
+        file.create_dataset("feat", (2, 2, 2, 1_000_001), "f4", chunks=(1, 1, 1, 9))
+    with pytest.raises(InputError, match=r"wide\.h5 has 1,000,001 numbers a piece\. Give vectors of at most 1,000,000"):
+        StoredTexts(tmp_path / "wide.h5")
+    words = StoredWords(4, word_settings(length=3))
+    words.files = [stored(tmp_path / "t.h5")]
+    monkeypatch.setattr(features, "MOST_BATCH_BYTES", 2 * 3 * 4 * 4)
+    texts = [QuestionText("", "", row=0, number=number) for number in range(3)]
+    found = words.prepare(texts[:2]).vectors
+    assert found is not None
+    assert found.shape == (2, 3, 4)
+    with pytest.raises(InputError, match="A batch of 3 with 12 numbers each"):
+        words.prepare(texts)

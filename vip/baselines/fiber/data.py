@@ -11,6 +11,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from vip.baselines.features import check_batch
 from vip.baselines.fiber.settings import ModelSettings
 from vip.baselines.fiber.video import Clip, ClipFeatures, third_second
 from vip.errors import InputError
@@ -97,14 +98,19 @@ class Collator:
     def _video(self, items: Sequence[BlankItem]) -> tuple[Tensor | None, Tensor | None]:
         if self.features is None:
             return None, None
-        rows = [torch.from_numpy(self._features_of(self.features, item.clip)) for item in items]
+        rows: list[Tensor] = []
+        for item in items:
+            rows.append(torch.from_numpy(self._features_of(self.features, item.clip)))
+            check_batch(len(items), max(map(len, rows)) * self.features.width)  # as they are padded
         padded = pad_sequence(rows, batch_first=True)
         lengths = torch.tensor([len(row) for row in rows])
         return padded, (torch.arange(padded.shape[1]) < lengths[:, None]).long()
 
     def _features_of(self, features: ClipFeatures, clip: Clip) -> Any:
-        found = features.read(clip)
-        return third_second(features, clip, found) if self.settings.single_feature else found[: self.settings.video_length]
+        """Return those of a clip that the model is given; a copy, so that the others are not kept."""
+        if self.settings.single_feature:
+            return third_second(features, clip, features.read(clip)).copy()
+        return features.read(clip, self.settings.video_length).copy()
 
 
 def check_items(items: Sequence[BlankItem], *, with_labels: bool) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from pydantic import Field
 
 from vip import store
+from vip.baselines.features import MOST_WIDTH
 from vip.baselines.fiber.settings import FillerSettings
 from vip.baselines.kept import read_kept
 from vip.records import Record
@@ -28,7 +29,7 @@ class TrainedFiller(Record):
 
     settings: FillerSettings
     settings_sha256: str
-    width: int = Field(ge=0, le=1_000_000)
+    width: int = Field(ge=0, le=MOST_WIDTH)
     """Numbers a feature; 0 where the model sees no video."""
     weights: str
     """What it began with: `t5:google/t5-v1_1-base`."""

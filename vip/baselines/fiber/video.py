@@ -55,8 +55,8 @@ class ClipFeatures(Protocol):
             InputError: there are some; the message says how many.
         """
 
-    def read(self, clip: Clip) -> Floats:
-        """Return (T, D).
+    def read(self, clip: Clip, most: int | None = None) -> Floats:
+        """Return (T, D), the first `most` of them.
 
         Raises:
             InputError: they are damaged, or of another width than the others.
@@ -109,11 +109,11 @@ class FeatureFolder:
                 f" {one_line(missing[0])[:80]}.npy. Copy them there."
             )
 
-    def read(self, clip: Clip) -> Floats:
+    def read(self, clip: Clip, most: int | None = None) -> Floats:
         name = self._name_of(clip)
         if name is None:
             raise InputError(f"{self.folder} has no {one_line(clip.name)[:80]}.npy. Copy it there.")
-        return self._load(name)
+        return self._load(name)[:most]
 
     def _name_of(self, clip: Clip) -> str | None:
         """Return one of the names that the folder was seen to have: what annotations call a video is no path."""
@@ -153,8 +153,8 @@ class FeatureFiles:
     def check(self, clips: Sequence[Clip]) -> None:
         self._store.check([self._key(clip) for clip in clips])
 
-    def read(self, clip: Clip) -> Floats:
-        return np.asarray(self._store.read([self._key(clip)])[0], np.float32)
+    def read(self, clip: Clip, most: int | None = None) -> Floats:
+        return self._store.read_video(self._key(clip), most=most)
 
     def _key(self, clip: Clip) -> str:
         return clip.name if self._store.has(clip.name) else clip.video

@@ -83,7 +83,7 @@ def answer_items(
         if kind.sees_video:
             opened = stack.enter_context(open_features(features, [item.video for item in items], kind, record.appearance))
             _check_sizes(record, opened.sizes.clips, opened.sizes.appearance, opened.sizes.motion)
-        collate = Collator(words.prepare, opened)
+        collate = Collator(words.prepare, opened, maps=kind.needs_maps)
         for start in range(0, len(items), settings.training.batch):
             batch = collate(items[start : start + settings.training.batch]).to(torch.device(device))
             with torch.inference_mode():

@@ -76,11 +76,13 @@ class Collator:
         prepare_texts: of the model's words.
         features: None where the model sees no video.
         encode_answer: an open-ended answer to the numbers of its words, as many for each; None for options.
+        maps: whether the model is given feature maps, and not only their means.
     """
 
     prepare_texts: Callable[[Sequence[QuestionText]], TextBatch]
     features: FeatureStore | None
     encode_answer: Callable[[str], list[int]] | None = None
+    maps: bool = False
 
     def __call__(self, items: Sequence[Item]) -> Batch:
         texts = [text for item in items for text in texts_of(item)]
@@ -89,7 +91,7 @@ class Collator:
     def _video(self, items: Sequence[Item]) -> VideoFeatures:
         if self.features is None:
             return VideoFeatures(torch.zeros(len(items), 0, 0), torch.zeros(len(items), 0, 0))
-        found = torch.from_numpy(self.features.read([item.video for item in items]))
+        found = torch.from_numpy(self.features.read([item.video for item in items], pooled=not self.maps))
         maps = found if found.ndim == 5 else None
         pooled = found if maps is None else found.mean(dim=(3, 4))
         width = self.features.sizes.appearance

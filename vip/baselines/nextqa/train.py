@@ -257,7 +257,7 @@ def _run(
         for file, items in zip(words.files, (data.train, data.val), strict=True):
             file.check(len(items), len(items[0].options))
     encode = learner.encode_answer if isinstance(learner, OpenEndedLearner) else None
-    collate = Collator(words.prepare, features, encode)
+    collate = Collator(words.prepare, features, encode, maps=load_class(TASKS[settings.task], settings.model).needs_maps)
     batch, workers = max(1, settings.training.batch // machine.devices), machine.workers  # each device has its share
     order = EpochOrder(len(data.train), settings.training.seed)
     rows = train(

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from vip import files
-from vip.baselines.features import DAMAGED, dataset_in, open_hdf5
+from vip.baselines.features import DAMAGED, MOST_WIDTH, check_batch, dataset_in, open_hdf5
 from vip.baselines.kept import check_kept_folder
 from vip.baselines.nextqa.interface import Words, mask_of
 from vip.baselines.settings import WordSettings
@@ -183,7 +183,10 @@ class StoredWords(WordVectors):
         self.project = nn.Linear(width, settings.size)
 
     def prepare(self, texts: Sequence[QuestionText]) -> TextBatch:
-        rows = [self.files[text.file].read(text)[: self.settings.length] for text in texts]
+        rows: list[npt.NDArray[np.float32]] = []
+        for text in texts:
+            rows.append(self.files[text.file].read(text)[: self.settings.length].copy())  # so that the others are not kept
+            check_batch(len(texts), max(map(len, rows)) * self.width)  # as they are padded
         lengths = torch.tensor([len(row) for row in rows])
         vectors = np.zeros((len(rows), int(lengths.max()), self.width), np.float32)
         for vector, row in zip(vectors, rows, strict=True):
@@ -209,6 +212,8 @@ class StoredTexts:
             raise InputError(f"{path} has no feat of shape (questions, options, pieces, numbers). Give vectors of questions with options.")
         self._feat = feat
         self.questions, self.options, _, self.width = (int(size) for size in self._feat.shape)
+        if self.width > MOST_WIDTH:
+            raise InputError(f"{path} has {self.width:,} numbers a piece. Give vectors of at most {MOST_WIDTH:,} numbers.")
 
     def check(self, questions: int, options: int) -> None:
         """Refuse a file of other questions.
