@@ -22,6 +22,7 @@ from vip.baselines.value.batches import (
     frame_span,
 )
 from vip.baselines.value.interface import CollateOptions, RetrievalItem
+from vip.errors import InputError
 
 BOTH = CollateOptions()
 
@@ -54,6 +55,14 @@ def test_sentences_have_a_special_id_in_front_and_their_frames() -> None:
     assert batch.frame_mask.sum(1).tolist() == [9, 4]
     torch.testing.assert_close(batch.frames[1, :4], torch.from_numpy(SHORT.frames))
     assert not batch.frames[1, 4:].any()
+
+
+def test_a_batch_of_frames_that_no_memory_should_hold_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    numbers = len(LONG.frames) * LONG.frames.shape[1]
+    monkeypatch.setattr("vip.baselines.value.batches.MOST_BYTES", 2 * numbers * 4)
+    assert len(collate_videos([LONG, SHORT], BOTH).frames) == 2
+    with pytest.raises(InputError, match=f"A batch of 3 with {numbers} numbers each"):
+        collate_videos([SHORT, SHORT, LONG], BOTH)
 
 
 def test_a_video_without_subtitles_has_an_empty_sentence_each_five_frames() -> None:

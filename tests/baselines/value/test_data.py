@@ -57,6 +57,29 @@ def test_sentences_have_ids_and_frames() -> None:
     assert (video.frames == channels_of("v7").features).all()
 
 
+def test_of_a_video_only_the_frames_that_the_model_sees_are_kept() -> None:
+    frames = make_maker(CollateOptions(frames=4, text_tokens=30)).video("v7").frames
+    assert (len(channels_of("v7").features), len(frames), frames.base) == (6, 4, None)
+
+
+def test_videos_that_were_asked_for_last_are_kept_up_to_a_number_and_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    def asked_again(*names: str) -> list[str]:
+        maker, read = make_maker(), list[str]()
+        monkeypatch.setattr(maker, "_channels", lambda name: read.append(name) or channels_of(name))
+        assert [maker.video(name).name for name in names] == list(names)
+        return read
+
+    assert asked_again("a", "b", "a", "b") == ["a", "b"]
+    monkeypatch.setattr("vip.baselines.value.data.KEPT_VIDEOS", 2)
+    assert asked_again("a", "b", "a", "c", "a", "b") == ["a", "b", "c", "b"]
+    size = channels_of("a").features.nbytes
+    assert {channels_of(name).features.nbytes for name in "aei"} == {size}
+    monkeypatch.setattr("vip.baselines.value.data.KEPT_BYTES", size)
+    assert asked_again("a", "a", "e", "e", "a") == ["a", "e", "a"]
+    monkeypatch.setattr("vip.baselines.value.data.KEPT_BYTES", size - 1)
+    assert asked_again("a", "a") == ["a", "a"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

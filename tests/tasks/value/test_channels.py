@@ -15,6 +15,7 @@ from tests.tasks.value.made import write_lines
 from tests.test_fuzz_records import sentence_of
 from vip.errors import InputError
 from vip.tasks.records import Subtitle
+from vip.tasks.value import channels
 from vip.tasks.value.channels import SubtitleFile, align_sentences, join_channels, read_features, write_features
 
 
@@ -146,3 +147,25 @@ def test_features_larger_than_any_are_not_read(tmp_path: Path, monkeypatch: pyte
     assert read_features([tmp_path / "small.npz"]).shape == (50, 4)
     with pytest.raises(InputError, match=r"large\.npz has 8,128 bytes of features, and more than 1,000 are not read"):
         read_features([tmp_path / "large.npz"])
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "read", "refused"), [("MOST_NUMBERS", 200, (50, 4), (67, 3)), ("MOST_FRAMES", 50, (50, 9), (51, 1))]
+)
+def test_features_of_more_frames_or_numbers_than_any_video_has_are_refused(
+    bound: str, most: int, read: tuple[int, int], refused: tuple[int, int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A few hundred kilobytes unpack to a thousand times as many, and as float32 they are twice those of float16."""
+    monkeypatch.setattr(channels, bound, most)
+    np.savez_compressed(tmp_path / "v.npz", features=np.zeros(read, np.float16))
+    assert read_features([tmp_path / "v.npz"]).shape == read
+    np.savez_compressed(tmp_path / "w.npz", features=np.zeros(refused, np.float16))
+    with pytest.raises(InputError, match=r"w\.npz has features of the shape .* are not read\. Give the features of a part of the video"):
+        read_features([tmp_path / "w.npz"])
+
+
+def test_the_longest_features_of_value_are_far_below_the_bounds() -> None:
+    frames, numbers = 540, 2304  # 13.5 min of YouCook2, SlowFast
+    assert 10 * frames <= channels.MOST_FRAMES
+    assert 10 * frames * numbers <= channels.MOST_NUMBERS
+    assert 10 * frames * numbers * 8 <= channels.MOST_FEATURE_BYTES

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from vip.baselines.features import check_batch
 from vip.baselines.value.interface import (
     CaptionBatch,
     CaptionItem,
@@ -31,6 +32,7 @@ MASK = 50_264
 """<mask> of RoBERTa's vocabulary."""
 NOTHING = -1
 """A target that is left out of a loss."""
+MOST_BYTES = 2**31  # of the frames of a batch; 128 videos of VATEX-EN-C have 223 MB
 GROUP = 5
 """Frames of an empty sentence where a video has no subtitles: `nframe_group` of scripts/prepro_sub.py."""
 
@@ -88,6 +90,7 @@ def collate_videos(items: Sequence[VideoItem], options: CollateOptions, texts: S
     Args: texts: of each video, ids that stand behind every one of its sentences.
     """
     frames = [torch.from_numpy(item.frames[: options.frames]).float() for item in items]
+    check_batch(len(frames), max(map(len, frames)) * frames[0].shape[1], MOST_BYTES)  # as they are padded
     if options.channels == "sub":
         frames = [torch.zeros_like(one) for one in frames]
     tokens, places, owners = [], [], []

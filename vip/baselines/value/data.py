@@ -25,8 +25,8 @@ from vip.baselines.value.interface import (
 from vip.records import Vectors
 
 ExampleKind = Literal["retrieval", "qa", "captioning"]
-KEPT_VIDEOS = 64
-"""Videos that stay in memory: 100 frames of 4,352 numbers are 1.7 MB."""
+KEPT_VIDEOS, KEPT_BYTES = 64, 2**30
+"""Videos that stay in memory, and the bytes of their features: 100 frames of 4,352 numbers are 1.7 MB."""
 KEPT_TEXTS = 50_000
 
 
@@ -84,7 +84,15 @@ class ItemMaker:
         self.options = options
         self._encode = lru_cache(KEPT_TEXTS)(encode)
         self._channels = channels
-        self.video = lru_cache(KEPT_VIDEOS)(self._read_video)
+        self._kept: dict[str, VideoItem] = {}
+
+    def video(self, name: str) -> VideoItem:
+        """Return both channels of a video. Those that were asked for last are kept."""
+        item = self._kept.pop(name, None) or self._read_video(name)
+        self._kept[name] = item
+        while len(self._kept) > KEPT_VIDEOS or sum(one.frames.nbytes for one in self._kept.values()) > KEPT_BYTES:
+            del self._kept[next(iter(self._kept))]
+        return item
 
     def _read_video(self, name: str) -> VideoItem:
         channels = self._channels(name)
@@ -92,7 +100,7 @@ class ItemMaker:
         if self.options.alignment == "best":
             frames = best_frames([(one.start_s, one.end_s) for one in channels.sentences], channels.frames)
         sentences = tuple(Sentence(self._encode(one.text), places) for one, places in zip(channels.sentences, frames, strict=True))
-        return VideoItem(name, channels.features[: self.options.frames], sentences)
+        return VideoItem(name, channels.features[: self.options.frames].copy(), sentences)  # so that the others are not kept
 
     def query(self, example: Example) -> tuple[int, ...]:
         """Return the ids of a query."""

@@ -30,7 +30,9 @@ LONG_S, FRAMES_OF_LONG = 16.0, 11
 """A last sentence that is longer than this often ends with the file and not with the voice: its first frames count."""
 MOST_LINE_BYTES = 2**20
 MOST_BYTES = 2**30  # the subtitles of TV have 90 MB
-MOST_FEATURE_BYTES = 256 * 2**20
+MOST_FRAMES, MOST_NUMBERS = 100_000, 2**24
+"""Of a video: the longest ones of YouCook2 have 500 frames, and 1.2 million numbers."""
+MOST_FEATURE_BYTES = 8 * MOST_NUMBERS + 2**16  # as they are unpacked
 MOST_SENTENCES, MOST_LETTERS = 20_000, 10_000
 FEATURES = "features"
 FORM = '{"vid_name": …, "sub": [{"text": …, "start": …, "end": …}]}'
@@ -170,7 +172,13 @@ def _read_array(path: Path) -> Vectors:
             size = sum(one.file_size for one in archive.infolist())
             if size > MOST_FEATURE_BYTES:
                 raise InputError(f"{path} has {size:,} bytes of features, and more than {MOST_FEATURE_BYTES:,} are not read.")
-            array = np.asarray(array_of(archive.read(f"{FEATURES}.npy")), np.float32)
+            array = array_of(archive.read(f"{FEATURES}.npy"))
+            if array.size > MOST_NUMBERS or (array.ndim and len(array) > MOST_FRAMES):
+                raise InputError(
+                    f"{path} has features of the shape {array.shape}, and more than {MOST_FRAMES:,} frames or {MOST_NUMBERS:,} numbers"
+                    " are not read. Give the features of a part of the video, or with fewer numbers."
+                )
+            array = np.asarray(array, np.float32)
     except (*ZIP_DAMAGE, *DAMAGE) as exc:
         raise InputError(f'{path} has no array "{FEATURES}" of numbers. Give features as VALUE publishes them.') from exc
     if array.ndim != 2 or not len(array) or not np.isfinite(array).all():

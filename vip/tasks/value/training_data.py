@@ -236,8 +236,7 @@ def _read_column(column: Path | FeatureFile, video: str, source: str) -> Vectors
     if isinstance(column, FeatureFile):
         if video not in column.rows:
             raise InputError(f"{column.path} has no features of the video {one_line(video)[:80]}. Extract them, or give another file.")
-        rows: Vectors = column.read([video])[0]
-        return rows if rows.ndim == 2 else np.mean(rows, axis=(2, 3), dtype=np.float32)
+        return column.read_video(video, pooled=True)
     return read_features([_array_file(column, video, source)])
 
 
