@@ -13,7 +13,7 @@ from torch import nn
 
 from vip import store
 from vip.baselines import kept as kept_module
-from vip.baselines.kept import check_kept_folder, load_tensors, read_before, read_kept, write_tensors
+from vip.baselines.kept import build_with_tensors, check_kept_folder, load_tensors, read_before, read_kept, write_tensors
 from vip.baselines.nextqa.assemble import load_settings
 from vip.baselines.run_folder import SizesRecord, TrainedModel
 from vip.errors import InputError, UsageError
@@ -70,6 +70,16 @@ def test_what_holds_no_weights_is_one_sentence(data: bytes, tmp_path: Path) -> N
     with pytest.raises(InputError, match="holds no weights that can be read") as caught:
         load_tensors(tmp_path / "w", model(), NAMES, "nothing")
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_takes_no_memory_before_its_sizes_are_those_of_its_weights(tmp_path: Path) -> None:
+    write_tensors(tmp_path / "w", model(2.0), NAMES)
+    found = build_with_tensors(tmp_path / "w", lambda: nn.Linear(2, 3), lambda made: NAMES, "nothing")
+    assert (found.weight.device.type, found.weight.unique().tolist(), found.bias.unique().tolist()) == ("cpu", [2.0], [2.0])
+    with pytest.raises(InputError, match=r"holds weights of another model, such as bias\. Train the model again"):
+        build_with_tensors(tmp_path / "w", lambda: nn.Linear(10**6, 10**6), lambda made: NAMES, "nothing")
+    with pytest.raises(InputError, match="No epoch has ended"):
+        build_with_tensors(tmp_path / "none", lambda: nn.Linear(10**6, 10**6), lambda made: NAMES, "No epoch has ended.")
 
 
 def test_a_training_is_neither_replaced_nor_gone_on_with_unasked(tmp_path: Path) -> None:

@@ -37,6 +37,7 @@ class Kept(Protocol):
 
 
 RecordT = TypeVar("RecordT", bound=Record)
+ModuleT = TypeVar("ModuleT", bound="nn.Module")
 
 
 def read_kept(path: Path, kind: type[RecordT], missing: str) -> RecordT:
@@ -112,6 +113,36 @@ def load_tensors(path: Path, model: nn.Module, names: Collection[str], missing: 
     Raises:
         InputError: it is missing or damaged, or is of another model.
     """
+    tensors = _read_tensors(path, missing)
+    _check_tensors(path, tensors, model, names)
+    model.load_state_dict(tensors, strict=False)
+
+
+def build_with_tensors(path: Path, build: Callable[[], ModuleT], names_of: Callable[[ModuleT], Collection[str]], missing: str) -> ModuleT:
+    """Return a model with the weights of a file.
+
+    The sizes that the settings of a stranger state take no memory before they are known to be those of the weights.
+
+    Args:
+        build: returns the model; called once on the device `meta`, where tensors have shapes alone.
+        names_of: the names of the weights that the file has.
+        missing: what is said where there is no file.
+
+    Raises:
+        InputError: it is missing or damaged, or is of another model.
+    """
+    import torch
+
+    tensors = _read_tensors(path, missing)
+    with torch.device("meta"):
+        shapes = build()
+    _check_tensors(path, tensors, shapes, names_of(shapes))
+    model = build()
+    model.load_state_dict(tensors, strict=False)
+    return model
+
+
+def _read_tensors(path: Path, missing: str) -> dict[str, Any]:
     from safetensors import SafetensorError
     from safetensors.torch import load
 
@@ -121,8 +152,12 @@ def load_tensors(path: Path, model: nn.Module, names: Collection[str], missing: 
         tensors: dict[str, Any] = load(files.read_bytes(path, most_bytes=MOST_WEIGHT_BYTES))
     except (OSError, SafetensorError, *DAMAGE) as exc:  # LookupError: numbers of a kind that torch does not have
         raise InputError(f"{path} holds no weights that can be read ({one_line(str(exc))[:100]}). Train the model again.") from exc
+    return tensors
+
+
+def _check_tensors(path: Path, tensors: dict[str, Any], model: nn.Module, names: Collection[str]) -> None:
+    """Refuse weights of other names or shapes than the model has."""
     wanted = {name: tensor.shape for name, tensor in model.state_dict().items() if name in names}
     different = sorted(name for name in wanted.keys() | tensors.keys() if name not in tensors or tensors[name].shape != wanted.get(name))
     if different:
         raise InputError(f"{path} holds weights of another model, such as {one_line(different[0])[:80]}. Train the model again.")
-    model.load_state_dict(tensors, strict=False)

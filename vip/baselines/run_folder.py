@@ -14,13 +14,15 @@ from __future__ import annotations
 
 import os
 import zipfile
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 from pydantic import Field
 
 from vip import files, store
 from vip.baselines.features import MOST_CLIPS, MOST_WIDTH
-from vip.baselines.kept import MOST_WEIGHT_BYTES, load_tensors, read_kept, write_tensors
+from vip.baselines.kept import MOST_WEIGHT_BYTES, build_with_tensors, load_tensors, read_kept, write_tensors
 from vip.baselines.learner import Learner
 from vip.baselines.nextqa.interface import InputSizes
 from vip.baselines.settings import BaselineSettings
@@ -32,6 +34,7 @@ from vip.wording import option
 
 MODEL, VOCABULARY, BERT, WEIGHTS = "model.json", "vocabulary.txt", "bert", "weights.safetensors"
 EPOCHS, LAST = "epochs.jsonl", "last.ckpt"
+LearnerT = TypeVar("LearnerT", bound=Learner)
 
 
 class SizesRecord(RecordPart):
@@ -107,7 +110,7 @@ def count_epochs(folder: Path) -> int:
 
 def write_weights(path: Path, learner: Learner) -> None:
     """Write the weights that training changes."""
-    write_tensors(path, learner, learner.state_dict().keys() - learner.frozen_names())
+    write_tensors(path, learner, _trained_names(learner))
 
 
 def load_weights(path: Path, learner: Learner) -> None:
@@ -116,8 +119,24 @@ def load_weights(path: Path, learner: Learner) -> None:
     Raises:
         InputError: it is missing or damaged, or is of another model.
     """
-    missing = f"{path} does not exist: no epoch of the training has ended. Go on with {option('resume')}."
-    load_tensors(path, learner, learner.state_dict().keys() - learner.frozen_names(), missing)
+    load_tensors(path, learner, _trained_names(learner), _missing(path))
+
+
+def build_with_weights(path: Path, build: Callable[[], LearnerT]) -> LearnerT:
+    """Return a learner with the weights of a file; settings that state other sizes take no memory.
+
+    Raises:
+        InputError: it is missing or damaged, or is of another model.
+    """
+    return build_with_tensors(path, build, _trained_names, _missing(path))
+
+
+def _trained_names(learner: Learner) -> set[str]:
+    return learner.state_dict().keys() - learner.frozen_names()
+
+
+def _missing(path: Path) -> str:
+    return f"{path} does not exist: no epoch of the training has ended. Go on with {option('resume')}."
 
 
 def find_vocabulary(folder: Path, settings: BaselineSettings) -> WordVocabulary | None:

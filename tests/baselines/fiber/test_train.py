@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -164,6 +165,24 @@ def test_a_damaged_folder_is_one_sentence(tmp_path: Path, t5: str, data: FillerD
     changed.write_text(changed.read_text().replace('"seed": 42', '"seed": 43').replace('"seed":42', '"seed":43'))
     with pytest.raises(InputError, match="was changed by hand"):
         open_filler(run)
+
+
+def test_sizes_that_a_stranger_states_take_no_memory(tmp_path: Path, t5: str, data: FillerData) -> None:
+    from vip.baselines.fiber.answer import open_filler
+
+    run = tmp_path / "run"
+    record = train_filler(settings("early-fusion", "training.epochs=1"), data, t5, run, observer=SilentObserver())
+    config = json.loads((run / "t5/config.json").read_text())
+    # of 128 GB, 8 GB and 400 GB
+    for width, change in (
+        (1_000_000, {"d_model": 32_000}),
+        (WIDTH, {"d_model": 32_000}),
+        (WIDTH, {"relative_attention_num_buckets": 10**11}),
+    ):
+        (run / "filler.json").write_text(record.model_copy(update={"width": width}).model_dump_json())
+        (run / "t5/config.json").write_text(json.dumps({**config, **change}))
+        with pytest.raises(InputError, match=r"weights\.safetensors holds weights of another model, such as .* Train the model again"):
+            open_filler(run)
 
 
 @pytest.mark.parametrize("model", ["early-fusion", "late-fusion"])

@@ -369,6 +369,19 @@ def test_a_damaged_folder_is_refused_in_one_sentence(tmp_path: Path, data: Train
         trained(folder, data, resume=True, epochs=2)
 
 
+@pytest.mark.parametrize("task", ["nextqa-mc", "nextqa-oe"])
+def test_sizes_that_a_stranger_states_take_no_memory(task: str, tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    data = request.getfixturevalue("data" if task == "nextqa-mc" else "open_data")
+    record = trained(tmp_path / "run", data, settings("evqa", "training.epochs=1", task=task))
+    options = {**record.settings.options, "hidden": 8192}
+    large = record.settings.model_copy(update={"options": options})
+    sizes = record.sizes.model_copy(update={"appearance": 1_000_000})  # 131 GB
+    changed = record.model_copy(update={"settings": large, "settings_sha256": large.sha256, "sizes": sizes})
+    (tmp_path / "run" / "model.json").write_text(changed.model_dump_json())
+    with pytest.raises(InputError, match=r"weights\.safetensors holds weights of another model, such as .* Train the model again"):
+        answers(tmp_path / "run", data.val, data)
+
+
 def test_a_checkpoint_of_a_stranger_runs_nothing(tmp_path: Path, data: TrainingData) -> None:
     folder = tmp_path / "run"
     trained(folder, data, settings("evqa", "training.epochs=1"))

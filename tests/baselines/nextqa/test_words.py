@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +13,7 @@ import pytest
 import torch
 
 from vip.baselines import features
-from vip.baselines.nextqa.words import BertWords, EmbeddedWords, QuestionText, StoredTexts, StoredWords
+from vip.baselines.nextqa.words import BertWords, EmbeddedWords, QuestionText, StoredTexts, StoredWords, load_bert
 from vip.baselines.settings import WordSettings
 from vip.baselines.vocabulary import SPECIAL, WordVocabulary
 from vip.errors import InputError
@@ -126,6 +128,15 @@ def test_a_bert_that_does_not_fit_is_refused(bert: Path, tmp_path: Path) -> None
     (tmp_path / "config.json").write_text('{"model_type": "bert"}')
     with pytest.raises(InputError, match="holds no BERT that can be loaded"):
         BertWords(tmp_path, word_settings())
+
+
+@pytest.mark.parametrize("change", [{"hidden_size": 1_000_000}, {"num_hidden_layers": 10**9}, {"vocab_size": 3_000_000}])
+def test_a_bert_that_states_far_more_weights_than_it_has_is_not_built(change: dict[str, int], bert: Path, tmp_path: Path) -> None:
+    shutil.copytree(bert, tmp_path / "bert")
+    config = tmp_path / "bert" / "config.json"
+    config.write_text(json.dumps({**json.loads(config.read_text()), **change}))
+    with pytest.raises(InputError, match=r"holds no BERT that can be loaded \([0-9,]+ (weights, and [0-9,]+ bytes of them|layers)\)"):
+        load_bert(tmp_path / "bert")
 
 
 def stored(path: Path) -> StoredTexts:

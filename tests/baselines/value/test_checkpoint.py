@@ -249,6 +249,20 @@ def test_a_checkpoint_that_unpacks_to_far_more_and_a_pipe_are_refused(tmp_path: 
         load_checkpoint(tmp_path / "packed.pt", hero())
 
 
+def test_a_small_file_that_names_far_more_numbers_than_it_has_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A tensor whose rows are all the same one, and a model of such sizes would have them all."""
+    monkeypatch.setattr(checkpoint, "SPARE_BYTES", 0)
+    tied = torch.zeros(2**18)
+    assert set(read_tensors(saved(tmp_path, {"a": tied, "b": tied, "c": tied}))) == {"a", "b", "c"}
+    with pytest.raises(InputError, match="names more numbers than any checkpoint of HERO has"):
+        read_tensors(saved(tmp_path, {"a": torch.zeros(1, 2**18).expand(8, 2**18)}))
+    packed = tmp_path / "packed.pt"
+    with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("archive/data/0", bytes(2**20))
+    with pytest.raises(InputError, match=r"more than [0-9,]{5,6} bytes unpacked"):
+        read_tensors(packed)
+
+
 @pytest.mark.parametrize("number", ["x", "9" * 5000, "\u00b9", "", "\u0663"])
 def test_a_layer_of_roberta_without_a_number_has_no_place(number: str) -> None:
     own = hero()

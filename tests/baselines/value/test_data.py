@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.baselines.value.made_value import channels_of, encode, make_examples, make_maker
+from tests.baselines.value.made_value import Channels, channels_of, encode, make_examples, make_maker
 from vip.baselines.value.batches import frame_range, frame_span
 from vip.baselines.value.data import Example, examples_sha256
 from vip.baselines.value.interface import (
@@ -64,8 +64,14 @@ def test_of_a_video_only_the_frames_that_the_model_sees_are_kept() -> None:
 
 def test_videos_that_were_asked_for_last_are_kept_up_to_a_number_and_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
     def asked_again(*names: str) -> list[str]:
-        maker, read = make_maker(), list[str]()
-        monkeypatch.setattr(maker, "_channels", lambda name: read.append(name) or channels_of(name))
+        read: list[str] = []
+
+        def channels(name: str) -> Channels:
+            read.append(name)
+            return channels_of(name)
+
+        maker = make_maker()
+        maker._channels = channels
         assert [maker.video(name).name for name in names] == list(names)
         return read
 

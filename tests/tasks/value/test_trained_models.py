@@ -355,6 +355,20 @@ def test_a_training_that_has_not_ended_says_so(folder: Path, trained: Trained) -
     assert observer.notes == [f"The training of {folder / 'run' / 'tvqa'} has not ended: its best weights so far answer."]
 
 
+@pytest.mark.parametrize("fusion", ["hero", "two-stream"])
+def test_sizes_that_a_stranger_states_take_no_memory(fusion: str, folder: Path, trained: Trained) -> None:
+    (done,) = train(folder, assignments=(*SETTINGS, f"model.fusion={fusion}"))[0]
+    large = done.settings.model.model_copy(update={"hidden": 8192, "vocabulary": 1_000_000, "intermediate": 65_536, "cross_layers": 64})
+    settings = done.settings.model_copy(update={"model": large})  # 400 GB
+    changed = done.model_copy(update={"settings": settings, "settings_sha256": settings.sha256})
+    (folder / "run" / "tvqa" / run_folder.HERO).write_text(changed.model_dump_json())
+    request = PredictRequest(
+        task="value-tvqa", annotations=(str(folder / "tvqa_val_release.jsonl"),), model=str(folder / "run"), features=[folder / "f"]
+    )
+    with pytest.raises(InputError, match=r"weights\.safetensors holds weights of another model, such as .* Train the model again"):
+        predict_with_hero(request, folder / "p.jsonl", observer=Notes())
+
+
 def test_the_corpus_is_that_of_the_index_and_its_split_or_of_the_queries(folder: Path) -> None:
     from vip.tasks.value.annotations import read_samples as read_annotations
 

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import torch
 
 from vip.baselines.fiber.data import BlankItem, Collator, check_items
 from vip.baselines.fiber.filler import FilledBlank, Filler, JudgePhrases
 from vip.baselines.fiber.run_folder import read_filler
-from vip.baselines.fiber.settings import FillerSettings, load_settings
-from vip.baselines.fiber.t5 import build_t5, load_t5
+from vip.baselines.fiber.settings import load_settings
+from vip.baselines.fiber.t5 import load_t5, make_t5, read_t5
 from vip.baselines.fiber.train import open_features
-from vip.baselines.run_folder import WEIGHTS, load_weights
+from vip.baselines.run_folder import WEIGHTS, build_with_weights
 from vip.errors import InputError
 
 ZERO_SHOT_BEAMS = 8  # paper, section 4.2
@@ -37,7 +36,7 @@ def open_zero_shot(named: str, *, beams: int | None = None) -> LoadedFiller:
     """Return a T5 that was not trained on FIBER, by `t5:NAME`. Errors as of `load_t5`."""
     settings = load_settings("text", assignments={"decoding": {"beams": beams or ZERO_SHOT_BEAMS}})
     t5, tokenizer = load_t5(named)
-    return _ready(settings, t5, tokenizer, 0, f"{named} zero-shot beams:{settings.decoding.beams}")
+    return LoadedFiller(Filler(settings, t5, tokenizer, 0), f"{named} zero-shot beams:{settings.decoding.beams}", 0)
 
 
 def open_filler(folder: Path, *, beams: int | None = None) -> LoadedFiller:
@@ -54,16 +53,9 @@ def open_filler(folder: Path, *, beams: int | None = None) -> LoadedFiller:
     settings = record.settings
     if beams is not None:
         settings = settings.model_copy(update={"decoding": settings.decoding.model_copy(update={"beams": beams})})
-    t5, tokenizer = build_t5(folder)
-    name = f"{record.name} beams:{settings.decoding.beams}"
-    found = _ready(settings, t5, tokenizer, record.width, name, is_finished=record.is_finished)
-    load_weights(folder / WEIGHTS, found.learner)
-    return found
-
-
-def _ready(settings: FillerSettings, t5: Any, tokenizer: Any, width: int, name: str, *, is_finished: bool = True) -> LoadedFiller:
-    learner = Filler(settings, t5, tokenizer, width)
-    return LoadedFiller(learner, name, width, is_finished)
+    config, tokenizer = read_t5(folder)
+    learner = build_with_weights(folder / WEIGHTS, lambda: Filler(settings, make_t5(config, folder), tokenizer, record.width))
+    return LoadedFiller(learner, f"{record.name} beams:{settings.decoding.beams}", record.width, record.is_finished)
 
 
 def fill_blanks(

@@ -59,8 +59,8 @@ class Filler(Learner):
 
     def frozen_names(self) -> set[str]:
         """Return the second names of tensors that T5 uses in several places: words are read and said by the same ones."""
-        first: dict[int, str] = {}
-        return {name for name, tensor in self.state_dict().items() if first.setdefault(tensor.data_ptr(), name) != name}
+        first = {name for name, _ in (*self.named_parameters(), *self.named_buffers())}
+        return self.state_dict().keys() - first
 
     def logits(self, batch: FillerBatch, labels: Tensor) -> tuple[Tensor, Tensor]:
         """Return (B, L, V) of the tokens of `labels`, (B, L), each given those before it, and their mean loss."""

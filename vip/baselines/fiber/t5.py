@@ -102,14 +102,20 @@ def save_t5(t5: Any, tokenizer: Any, folder: Path) -> None:
 
 
 def build_t5(folder: Path) -> tuple[Any, Any]:
-    """Return the T5 of a run folder with random weights, and its tokenizer.
+    """Return the T5 of a run folder with random weights, and its tokenizer. Errors as of `read_t5`."""
+    config, tokenizer = read_t5(folder)
+    return make_t5(config, folder), tokenizer
+
+
+def read_t5(folder: Path) -> tuple[Any, Any]:
+    """Return how the T5 of a run folder is built, and its tokenizer.
 
     Raises:
         BackendError: transformers is not installed.
         InputError: the folder is damaged.
     """
     check_transformers()
-    from transformers import AutoTokenizer, T5Config, T5ForConditionalGeneration
+    from transformers import AutoTokenizer, T5Config
 
     kept = folder / FOLDER
     check_kept_folder(kept)
@@ -120,6 +126,27 @@ def build_t5(folder: Path) -> tuple[Any, Any]:
         check_size(config, MOST_WEIGHT_BYTES // 4)
         tokenizer = AutoTokenizer.from_pretrained(str(kept), local_files_only=True, trust_remote_code=False)
         check_tokenizer(tokenizer, str(kept))
-        return T5ForConditionalGeneration(config), tokenizer
     except Exception as exc:  # there is no end to the ways in which damaged files make the library fail
-        raise InputError(f"{kept} holds no T5 that can be built ({one_line(str(exc))[:150]}). Train the model again.") from exc
+        raise _not_built(kept, exc) from exc
+    return config, tokenizer
+
+
+def make_t5(config: Any, folder: Path) -> Any:
+    """Return a T5 with random weights.
+
+    Args:
+        folder: the run folder that its configuration is of, for messages.
+
+    Raises:
+        InputError: it is none that can be built.
+    """
+    from transformers import T5ForConditionalGeneration
+
+    try:
+        return T5ForConditionalGeneration(config)
+    except Exception as exc:
+        raise _not_built(folder / FOLDER, exc) from exc
+
+
+def _not_built(kept: Path, exc: Exception) -> InputError:
+    return InputError(f"{kept} holds no T5 that can be built ({one_line(str(exc))[:150]}). Train the model again.")

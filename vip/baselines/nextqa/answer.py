@@ -13,8 +13,9 @@ from vip.baselines.nextqa.assemble import TASKS, make_learner, make_words
 from vip.baselines.nextqa.data import Collator, Item, check_items, open_features
 from vip.baselines.nextqa.interface import load_class
 from vip.baselines.nextqa.multi_choice import MultiChoiceLearner
-from vip.baselines.nextqa.words import StoredTexts, StoredWords
-from vip.baselines.run_folder import BERT, WEIGHTS, TrainedModel, find_vocabulary, load_weights, read_model
+from vip.baselines.nextqa.open_ended import OpenEndedLearner
+from vip.baselines.nextqa.words import StoredTexts, StoredWords, WordVectors
+from vip.baselines.run_folder import BERT, WEIGHTS, TrainedModel, build_with_weights, find_vocabulary, read_model
 from vip.errors import InputError, UsageError
 from vip.wording import option
 
@@ -65,12 +66,10 @@ def answer_items(
     items = [replace(item, answer=None, file=0) for item in items]
     settings = record.settings
     kind = load_class(TASKS[settings.task], settings.model)
-    vocabulary = find_vocabulary(folder, settings)
-    words = make_words(settings.words, vocabulary, None, bert=folder / BERT, stored_width=record.sizes.stored_words)
-    learner = make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, None)
-    load_weights(folder / WEIGHTS, learner)
+    learner = _build(folder, record)
     device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
     learner.eval().to(device)
+    words = learner.words
     if isinstance(words, StoredWords):
         if texts is None:
             raise UsageError(
@@ -92,6 +91,22 @@ def answer_items(
                         yield Answer(max(range(len(row)), key=row.__getitem__), tuple(row))
                 else:
                     yield from map(Answer, learner.answer(batch))
+
+
+def _build(folder: Path, record: TrainedModel) -> MultiChoiceLearner | OpenEndedLearner:
+    """Return the learner of a folder with its weights."""
+    settings, sizes = record.settings, record.sizes
+    vocabulary = find_vocabulary(folder, settings)
+
+    def read_words() -> WordVectors:
+        return make_words(settings.words, vocabulary, None, bert=folder / BERT, stored_width=sizes.stored_words)
+
+    kept = read_words() if settings.words.kind == "bert" else None  # its weights are in files of its own
+
+    def build() -> MultiChoiceLearner | OpenEndedLearner:
+        return make_learner(settings, sizes.to_input_sizes(), read_words() if kept is None else kept, vocabulary, None)
+
+    return build_with_weights(folder / WEIGHTS, build)
 
 
 def _check_sizes(record: TrainedModel, clips: int, appearance: int, motion: int) -> None:

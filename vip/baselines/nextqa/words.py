@@ -26,6 +26,10 @@ from vip.baselines.vocabulary import END, PAD, START, WordVocabulary, tokenize
 from vip.errors import BackendError, InputError
 from vip.untrusted import one_line
 
+MOST_LAYERS = 1000
+MOST_DRAWN = 2**24
+"""Weights that a file of a BERT may lack, such as its last layer: they are drawn at random."""
+
 
 @dataclass(frozen=True, slots=True)
 class QuestionText:
@@ -247,7 +251,7 @@ def load_bert(folder: Path) -> tuple[Any, Any]:
         InputError: the folder holds no such model.
     """
     try:
-        from transformers import AutoModel, AutoTokenizer
+        from transformers import AutoConfig, AutoModel, AutoTokenizer
     except ImportError as exc:
         raise BackendError(
             "BERT is run with transformers, which is not installed. Run: pip install 'vip-keyframes[train,transformers]'."
@@ -257,11 +261,29 @@ def load_bert(folder: Path) -> tuple[Any, Any]:
     try:
         files.check_tree(folder, links=True)
         safe = {"local_files_only": True, "trust_remote_code": False}
+        _check_size(AutoConfig.from_pretrained(folder, **safe), folder)
         return AutoModel.from_pretrained(folder, use_safetensors=True, **safe), AutoTokenizer.from_pretrained(folder, **safe)
     except Exception as exc:  # there is no end to the ways in which damaged files make the library fail
         raise InputError(
             f"{folder} holds no BERT that can be loaded ({one_line(str(exc))[:150]}). It needs safetensors and a tokenizer."
         ) from exc
+
+
+def _check_size(config: Any, folder: Path) -> None:
+    """Refuse a BERT whose configuration states far more weights than its files have: they would be drawn at random.
+
+    Raises:
+        ValueError: it does.
+    """
+    from transformers import AutoModel
+
+    if (layers := getattr(config, "num_hidden_layers", 0)) > MOST_LAYERS:
+        raise ValueError(f"{layers:,} layers")
+    with torch.device("meta"):  # shapes alone
+        count = sum(parameter.numel() for parameter in AutoModel.from_config(config).parameters())  # type: ignore[no-untyped-call]
+    size = sum(path.stat().st_size for path in folder.glob("*.safetensors"))
+    if count > size + MOST_DRAWN:  # of 2 or 4 bytes each
+        raise ValueError(f"{count:,} weights, and {size:,} bytes of them")
 
 
 def _pad(rows: Sequence[Sequence[int]]) -> Tensor:

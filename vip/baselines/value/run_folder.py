@@ -18,7 +18,8 @@ from pydantic import Field
 from torch import nn
 
 from vip import store
-from vip.baselines.kept import load_tensors, read_kept, write_tensors
+from vip.baselines.kept import build_with_tensors, load_tensors, read_kept, write_tensors
+from vip.baselines.value.interface import HeroModel, HeroSettings, build
 from vip.baselines.value.settings import ValueSettings
 from vip.errors import InputError
 from vip.records import Record
@@ -146,5 +147,17 @@ def load_weights(path: Path, model: nn.Module) -> None:
     Raises:
         InputError: it is missing or damaged, or is of another model.
     """
-    missing = f"{path} does not exist: the training was not validated yet. Go on with {option('resume')}."
-    load_tensors(path, model, _own_names(model), missing)
+    load_tensors(path, model, _own_names(model), _missing(path))
+
+
+def build_with_weights(path: Path, settings: HeroSettings) -> HeroModel:
+    """Return the model of these settings with the weights of a file; settings that state other sizes take no memory.
+
+    Raises:
+        InputError: it is missing or damaged, or is of another model.
+    """
+    return build_with_tensors(path, lambda: build(settings), _own_names, _missing(path))
+
+
+def _missing(path: Path) -> str:
+    return f"{path} does not exist: the training was not validated yet. Go on with {option('resume')}."

@@ -503,7 +503,6 @@ def _open_checkpoint(request: PredictRequest, dataset: Dataset, observer: Observ
 def _open_run(request: PredictRequest, dataset: Dataset, observer: Observer) -> _OpenModel:
     """Open the stage of a run that answers a task; a stage's own folder may answer others of its kind (table 5)."""
     from vip.baselines.value import run_folder
-    from vip.baselines.value.interface import build
     from vip.baselines.value.tokenizer import FOLDER, TextEncoder
 
     folder = Path(request.model)
@@ -514,8 +513,7 @@ def _open_run(request: PredictRequest, dataset: Dataset, observer: Observer) -> 
         folder, record = run_folder.stage_of_task(folder, dataset.key)
     if not record.is_finished:
         observer.note(f"The training of {folder} has not ended: its best weights so far answer.")
-    model = build(record.settings.model)
-    run_folder.load_weights(folder / run_folder.WEIGHTS, model)
+    model = run_folder.build_with_weights(folder / run_folder.WEIGHTS, record.settings.model)
     if request.tokenizer is None:
         check_kept_folder(folder / FOLDER)
     encoder = TextEncoder(request.tokenizer or folder / FOLDER, record.settings.model.vocabulary)
