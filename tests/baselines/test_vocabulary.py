@@ -176,3 +176,32 @@ def test_a_line_of_the_bound_is_too_long(letters: int, tmp_path: Path, monkeypat
         return
     with pytest.raises(InputError, match="line 1 has 100 letters or more"):
         read_glove(path, WORDS, 3, seed=0)
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".zip"])
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("\n" * 1001, "more than 1,000 lines have no vector"),
+        ("x y\n" * 1001, "more than 1,000 lines have no vector"),
+        ("hund 1 2 3\n" * 100_000, "it unpacks to more than 50 times its size"),
+    ],
+)
+def test_lines_without_end_that_a_small_file_unpacks_to_are_refused(
+    text: str, said: str, suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(vocabulary, "MOST_SHORT_LINES", 1000)
+    monkeypatch.setattr(vocabulary, "SPARE_LETTERS", 10_000)
+
+    def packed(content: str) -> Path:
+        path = tmp_path / f"glove{suffix}"
+        if suffix == ".gz":
+            path.write_bytes(gzip.compress(content.encode()))
+        else:
+            with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+                archive.writestr("glove.txt", content)
+        return path
+
+    assert read_glove(packed(f"1 3\n{GLOVE}"), WORDS, 3, seed=0)[1] == 1, "the first line of fastText has no vector"
+    with pytest.raises(InputError, match=rf"glove\{suffix} cannot be read as word vectors \({said}\)\. Give glove"):
+        read_glove(packed(text), WORDS, 3, seed=0)

@@ -30,6 +30,9 @@ PAD, START, END, UNKNOWN = range(4)
 MOST_WORDS, MOST_BYTES = 1_000_000, 64 * 2**20
 MOST_GLOVE_BYTES = 64 * 2**30  # glove.840B.300d.txt has 5.6 GB
 MOST_LINE_LETTERS = 2**20  # of a word and its vector
+MOST_TIMES, SPARE_LETTERS = 50, 2**24
+"""A file unpacks to no more than so many times its bytes, and some: glove.840B.300d.zip to three times."""
+MOST_SHORT_LINES = 10**6  # too short for a vector
 UNKNOWN_DEVIATION = 0.4
 """Of the normal distribution that vectors of words outside GloVe are drawn from (word2vec.py)."""
 
@@ -121,9 +124,7 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
     vectors, known = draw_vectors(vocabulary, size, seed=seed), set[int]()
     try:
         with _open_text(path) as file:
-            for line_number, line in enumerate(iter(lambda: file.readline(MOST_LINE_LETTERS), ""), start=1):
-                if len(line) == MOST_LINE_LETTERS:
-                    raise ValueError(f"line {line_number} has {MOST_LINE_LETTERS:,} letters or more")
+            for line_number, line in enumerate(_lines(file, 2 * size + 1, MOST_TIMES * path.stat().st_size + SPARE_LETTERS), start=1):
                 word, _, rest = line.partition(" ")
                 number = vocabulary.numbers.get(word)
                 if number is None or number in known:
@@ -143,6 +144,28 @@ def read_glove(path: Path, vocabulary: WordVocabulary, size: int, *, seed: int) 
     if not known:
         raise InputError(f"{path} has none of the {len(vocabulary):,} words. Give vectors of English words, in lower case.")
     return vectors, len(known)
+
+
+def _lines(file: IO[str], least_letters: int, most_letters: int) -> Iterator[str]:
+    """Yield the lines of a file of vectors; a few megabytes may be packed lines without end.
+
+    Args:
+        least_letters: of a line with a vector.
+
+    Raises:
+        ValueError: a line is too long, too many are too short, or all of them together have more than `most_letters`.
+    """
+    short = 0
+    for number, line in enumerate(iter(lambda: file.readline(MOST_LINE_LETTERS), ""), start=1):
+        most_letters -= len(line)
+        short += len(line) < least_letters
+        if len(line) == MOST_LINE_LETTERS:
+            raise ValueError(f"line {number} has {MOST_LINE_LETTERS:,} letters or more")
+        if short > MOST_SHORT_LINES:
+            raise ValueError(f"more than {MOST_SHORT_LINES:,} lines have no vector")
+        if most_letters < 0:
+            raise ValueError(f"it unpacks to more than {MOST_TIMES} times its size")
+        yield line
 
 
 @contextmanager

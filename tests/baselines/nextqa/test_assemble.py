@@ -57,6 +57,18 @@ def test_settings_of_a_stranger_that_fit_no_model_are_one_sentence(change: dict[
         make_learner(of.model_copy(update=change), SIZES, words, WORDS, None)
 
 
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [({"hidden": -1}, "Input should be greater than or equal to 1"), ({"x" * 999: 1}, "Extra inputs are not permitted")],
+)
+def test_what_does_not_fit_is_said_in_one_line_without_an_address(options: dict[str, Any], said: str) -> None:
+    of = settings()
+    words = make_words(of.words, WORDS, None, bert=Path("none"), stored_width=0)
+    with pytest.raises(InputError) as caught:
+        make_learner(of.model_copy(update={"options": {**of.options, **options}}), SIZES, words, WORDS, None)
+    assert str(caught.value) == f"The settings fit no model {of.model} of this version of vip ({said}). Train it again."
+
+
 def test_an_unknown_decoder_of_a_stranger_fits_no_model() -> None:
     of = settings("nextqa-oe")
     words = make_words(of.words, WORDS, None, bert=Path("none"), stored_width=0)

@@ -320,6 +320,21 @@ def test_a_model_answers_tasks_of_a_kind_that_it_learned(tasks: tuple[str, ...],
             trained_models._check_kind(record(*tasks), BY_KEY[asked], Path("run"))
 
 
+def test_a_model_of_pre_training_answers_no_task_and_tasks_are_named_once() -> None:
+    for tasks, said in ((("mlm", "vsm"), "mlm, vsm"), (("tvc",) * 100, "tvc"), ((), "nothing")):
+        trained = record("tvc").model_copy(update={"tasks": tasks})
+        with pytest.raises(UsageError, match=f"was trained on {said}, and value-tvqa is of another kind"):
+            trained_models._check_kind(trained, BY_KEY["tvqa"], Path("run"))
+
+
+@pytest.mark.parametrize(
+    ("value", "said"), [("model=5", "model is a table of settings. Write --set model.NAME=VALUE"), ("tasks=5", "tasks")]
+)
+def test_a_value_in_the_place_of_a_table_is_one_sentence(value: str, said: str, folder: Path) -> None:
+    with pytest.raises(UsageError, match=said):
+        train(folder, assignments=[value])
+
+
 def test_a_run_answers_samples_of_its_seed(folder: Path, trained: Trained) -> None:
     train(folder)
     write_lines(folder / "many.jsonl", [question(number, f"v{number % 3}") for number in range(20)])

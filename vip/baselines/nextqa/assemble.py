@@ -17,7 +17,8 @@ from vip.baselines.nextqa.open_ended import OpenEndedLearner, ScoreAnswer, exact
 from vip.baselines.nextqa.words import BertWords, EmbeddedWords, StoredWords, WordVectors
 from vip.baselines.settings import BaselineSettings, Tables, TrainingSettings, WordSettings, check, merge, read_tables
 from vip.baselines.vocabulary import WordVocabulary
-from vip.errors import InputError, UsageError, did_you_mean
+from vip.errors import InputError, UsageError, did_you_mean, validation_message
+from vip.untrusted import one_line
 from vip.wording import option
 
 TASKS = {"nextqa-mc": MULTI_CHOICE, "nextqa-oe": OPEN_ENDED}
@@ -128,8 +129,11 @@ def make_learner(
         decoder_kind = load_class(DECODERS, settings.decoder)
         decoder_options = decoder_kind.Options.model_validate(settings.decoder_options)
         decoder = decoder_kind(model, words=settings.words.size, vocabulary=len(vocabulary), options=decoder_options)
-    except (KeyError, ValidationError, ValueError) as exc:
-        raise InputError(f"The settings fit no model {settings.model} of this version of vip ({str(exc)[:200]}). Train it again.") from exc
+    except (KeyError, ValueError) as exc:
+        problem = validation_message(exc.errors()[0]) if isinstance(exc, ValidationError) else str(exc)
+        raise InputError(
+            f"The settings fit no model {settings.model} of this version of vip ({one_line(problem)[:200]}). Train it again."
+        ) from exc
     answers = torch.zeros(len(vocabulary), settings.words.size) if vectors is None else vectors
     length = settings.words.answer_length
     return OpenEndedLearner(

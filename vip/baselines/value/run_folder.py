@@ -13,6 +13,7 @@ They may come from a stranger: names are fixed, numbers are bounded, weights are
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Annotated
 
 from pydantic import Field
 from torch import nn
@@ -20,13 +21,17 @@ from torch import nn
 from vip import store
 from vip.baselines.kept import build_with_tensors, load_tensors, read_kept, write_tensors
 from vip.baselines.value.interface import HeroModel, HeroSettings, build
-from vip.baselines.value.settings import ValueSettings
+from vip.baselines.value.settings import ValueSettings, known_tasks
 from vip.errors import InputError
 from vip.records import Record
+from vip.untrusted import one_line
 from vip.wording import option
 
 HERO, WEIGHTS, VALIDATIONS, LAST = "hero.json", "weights.safetensors", "validations.jsonl", "last.ckpt"
 ALL_TASKS = 11
+MOST_TASKS, MOST_FEATURES, MOST_LETTERS, MOST_SCORE = 100, 100, 200, 1e6
+Name = Annotated[str, Field(max_length=MOST_LETTERS)]
+"""What stands in predictions and messages."""
 
 
 class ValidationRecord(Record):
@@ -66,12 +71,12 @@ class TrainedHero(Record):
 
     settings: ValueSettings
     settings_sha256: str
-    regime: str
-    stage: str
-    tasks: tuple[str, ...]
-    weights: str | None = None
+    regime: Name
+    stage: Name
+    tasks: tuple[Name, ...] = Field(max_length=MOST_TASKS)
+    weights: Name | None = None
     """What it began with: `hero`, `roberta`, a stage such as `at`; None: random weights."""
-    features: tuple[str, ...] = ()
+    features: tuple[Name, ...] = Field(default=(), max_length=MOST_FEATURES)
     """Names of the folders or files of its features, side by side."""
     train_items: dict[str, int]
     val_items: dict[str, int]
@@ -79,7 +84,7 @@ class TrainedHero(Record):
     """Of the examples of train and val."""
     best_step: int | None = None
     """None before the first validation."""
-    best_scores: dict[str, float] = Field(default_factory=dict)
+    best_scores: dict[Name, Annotated[float, Field(ge=-MOST_SCORE, le=MOST_SCORE)]] = Field(default_factory=dict, max_length=MOST_TASKS)
     is_finished: bool = False
     versions: dict[str, str] = Field(default_factory=dict)
 
@@ -90,7 +95,7 @@ class TrainedHero(Record):
         """
         parts = [f"model:{self.settings.model.fusion}", self.regime, self.settings.input.channels, "+".join(self.features)]
         parts += [f"from:{self.weights}"] if self.weights else []
-        return " ".join(parts) + ("" if task in self.tasks else f" trained on {self.stage}")
+        return one_line(" ".join(parts) + ("" if task in self.tasks else f" trained on {self.stage}"))
 
 
 def is_stage(folder: Path) -> bool:
@@ -110,9 +115,12 @@ def read_hero(folder: Path) -> TrainedHero:
     """Read hero.json.
 
     Raises:
-        InputError: the folder holds no stage, or is damaged.
+        InputError: the folder holds no stage, or is damaged, or its tasks are none that there are.
     """
-    return read_kept(folder / HERO, TrainedHero, f"{folder} holds no trained HERO. Give a folder that `vip train value` wrote.")
+    record = read_kept(folder / HERO, TrainedHero, f"{folder} holds no trained HERO. Give a folder that `vip train value` wrote.")
+    if unknown := sorted(set(record.tasks) - known_tasks()):
+        raise InputError(f"{folder / HERO} is damaged (there is no task {one_line(unknown[0])}). Train the model again.")
+    return record
 
 
 def stage_of_task(folder: Path, task: str) -> tuple[Path, TrainedHero]:

@@ -69,6 +69,11 @@ class ValueSettings(Part):
         return sha256(json.dumps(self.model_dump(), sort_keys=True).encode()).hexdigest()
 
 
+def known_tasks() -> set[str]:
+    """Return the tasks that models are trained on, those of pre-training among them."""
+    return set(read_tables(TABLES)[DEFAULTS]["tasks"])
+
+
 def load_settings(
     stage: str,
     tasks: Sequence[str],

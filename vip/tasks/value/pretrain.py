@@ -173,7 +173,7 @@ def _examples(videos: Sequence[str]) -> list[Example]:
 
 def _record(request: PretrainRequest, settings: ValueSettings, train: Sequence[Example], val: Sequence[Example]) -> TrainedHero:
     from vip.baselines.value.data import examples_sha256
-    from vip.baselines.value.run_folder import TrainedHero
+    from vip.baselines.value.run_folder import MOST_LETTERS, TrainedHero
 
     return TrainedHero(
         settings=settings,
@@ -181,7 +181,7 @@ def _record(request: PretrainRequest, settings: ValueSettings, train: Sequence[E
         regime=STAGE,
         stage=STAGE,
         tasks=tuple(settings.tasks),
-        weights=request.weights.partition(":")[0] if request.weights else None,
+        weights=request.weights.partition(":")[0][:MOST_LETTERS] if request.weights else None,
         train_items=dict.fromkeys(settings.tasks, len(train)),
         val_items=dict.fromkeys(settings.tasks, len(val)),
         data_sha256=examples_sha256({"train": train, "val": val}),

@@ -130,7 +130,7 @@ def train_value(request: TrainValueRequest, *, observer: Observer) -> list[Train
         )
     seed = {} if request.seed is None else {"training": {"seed": request.seed}}
     assignments = merge([parse_assignments(request.assignments), seed])
-    size = assignments.get("model", {}).get("vocabulary")
+    size = merge([{"model": {}}, assignments])["model"].get("vocabulary")
     encoder = TextEncoder(_tokenizer_of(request, stages), size if isinstance(size, int) else 50_272)
     run = _Run(request, encoder, ChannelReader(request.features, request.subtitles), assignments, observer)
     for stage in stages:
@@ -522,9 +522,10 @@ def _open_run(request: PredictRequest, dataset: Dataset, observer: Observer) -> 
 
 def _check_kind(record: TrainedHero, dataset: Dataset, folder: Path) -> None:
     """Refuse a model that learned no task of this kind; of moments it must have learned some, as in table 5."""
-    known = [BY_KEY[key] for key in record.tasks]
+    known = [BY_KEY[key] for key in record.tasks if key in BY_KEY]  # those of pre-training are none of the suite
     if not any(one.category == dataset.category for one in known):
-        raise UsageError(f"{folder} was trained on {', '.join(record.tasks)}, and {dataset.name} is of another kind. Name another model.")
+        learned = ", ".join(dict.fromkeys(record.tasks)) or "nothing"
+        raise UsageError(f"{folder} was trained on {learned}, and {dataset.name} is of another kind. Name another model.")
     if dataset.kind == "vcmr" and not any(one.kind == "vcmr" for one in known):
         raise UsageError(f"{folder} was trained on videos as a whole, and {dataset.name} asks for moments. Name a model of TVR or How2R.")
 
