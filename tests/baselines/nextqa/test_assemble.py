@@ -59,7 +59,10 @@ def test_settings_of_a_stranger_that_fit_no_model_are_one_sentence(change: dict[
 
 @pytest.mark.parametrize(
     ("options", "said"),
-    [({"hidden": -1}, "Input should be greater than or equal to 1"), ({"x" * 999: 1}, "Extra inputs are not permitted")],
+    [
+        ({"hidden": -1}, "hidden: Input should be greater than or equal to 1"),
+        ({"x" * 999: 1}, f"{'x' * 40}…: Extra inputs are not permitted"),
+    ],
 )
 def test_what_does_not_fit_is_said_in_one_line_without_an_address(options: dict[str, Any], said: str) -> None:
     of = settings()

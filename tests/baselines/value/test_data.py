@@ -19,6 +19,7 @@ from vip.baselines.value.interface import (
     RetrievalBatch,
     RetrievalItem,
 )
+from vip.errors import InputError
 
 
 @pytest.mark.parametrize(
@@ -60,6 +61,17 @@ def test_sentences_have_ids_and_frames() -> None:
 def test_of_a_video_only_the_frames_that_the_model_sees_are_kept() -> None:
     frames = make_maker(CollateOptions(frames=4, text_tokens=30)).video("v7").frames
     assert (len(channels_of("v7").features), len(frames), frames.base) == (6, 4, None)
+
+
+def test_sentences_that_are_said_in_more_frames_than_any_have_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twenty thousand of 41 h each have two billion frames together."""
+    monkeypatch.setattr("vip.baselines.value.data.MOST_PLACES", 2)
+    assert len(make_maker().video("v7").sentences) == 1
+    monkeypatch.setattr("vip.baselines.value.data.MOST_PLACES", 1)
+    with pytest.raises(
+        InputError, match=r"The sentences of v7 are said in 2 frames together, and more than 1 are not read\. Give subtitles"
+    ):
+        make_maker().video("v7")
 
 
 def test_videos_that_were_asked_for_last_are_kept_up_to_a_number_and_a_size(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,7 +18,7 @@ from vip.baselines.nextqa.words import BertWords, EmbeddedWords, StoredWords, Wo
 from vip.baselines.settings import BaselineSettings, Tables, TrainingSettings, WordSettings, check, merge, read_tables
 from vip.baselines.vocabulary import WordVocabulary
 from vip.errors import InputError, UsageError, did_you_mean, validation_message
-from vip.untrusted import one_line
+from vip.untrusted import one_line, shorten
 from vip.wording import option
 
 TASKS = {"nextqa-mc": MULTI_CHOICE, "nextqa-oe": OPEN_ENDED}
@@ -130,15 +130,21 @@ def make_learner(
         decoder_options = decoder_kind.Options.model_validate(settings.decoder_options)
         decoder = decoder_kind(model, words=settings.words.size, vocabulary=len(vocabulary), options=decoder_options)
     except (KeyError, ValueError) as exc:
-        problem = validation_message(exc.errors()[0]) if isinstance(exc, ValidationError) else str(exc)
-        raise InputError(
-            f"The settings fit no model {settings.model} of this version of vip ({one_line(problem)[:200]}). Train it again."
-        ) from exc
+        problem = one_line(_problem(exc))[:200]
+        raise InputError(f"The settings fit no model {settings.model} of this version of vip ({problem}). Train it again.") from exc
     answers = torch.zeros(len(vocabulary), settings.words.size) if vectors is None else vectors
     length = settings.words.answer_length
     return OpenEndedLearner(
         words, model, decoder, vocabulary, answers, settings.training, answer_length=length, score_answer=score_answer or exact_match
     )
+
+
+def _problem(exc: KeyError | ValueError) -> str:
+    if not isinstance(exc, ValidationError):
+        return str(exc)
+    first = exc.errors()[0]
+    name = shorten(".".join(map(str, first["loc"])), 40)
+    return f"{name}: {validation_message(first)}" if name else validation_message(first)
 
 
 def score_answer_by(name: str) -> ScoreAnswer:

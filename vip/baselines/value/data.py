@@ -22,12 +22,16 @@ from vip.baselines.value.interface import (
     Sentence,
     VideoItem,
 )
+from vip.errors import InputError
 from vip.records import Vectors
+from vip.untrusted import one_line
 
 ExampleKind = Literal["retrieval", "qa", "captioning"]
 KEPT_VIDEOS, KEPT_BYTES = 64, 2**30
 """Videos that stay in memory, and the bytes of their features: 100 frames of 4,352 numbers are 1.7 MB."""
 KEPT_TEXTS = 50_000
+MOST_PLACES = 2**22
+"""Frames of all sentences of a video together; one that is said for 16 s has eleven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +100,11 @@ class ItemMaker:
 
     def _read_video(self, name: str) -> VideoItem:
         channels = self._channels(name)
+        if (places := sum(map(len, channels.frames))) > MOST_PLACES:
+            raise InputError(
+                f"The sentences of {one_line(name)[:80]} are said in {places:,} frames together, and more than {MOST_PLACES:,} are not"
+                " read. Give subtitles with a few seconds each."
+            )
         frames = [tuple(some) for some in channels.frames]
         if self.options.alignment == "best":
             frames = best_frames([(one.start_s, one.end_s) for one in channels.sentences], channels.frames)

@@ -134,7 +134,7 @@ def stage_of_task(folder: Path, task: str) -> tuple[Path, TrainedHero]:
         raise InputError(f"{folder} holds no trained HERO. Give a folder that `vip train value` wrote.")
     fitting = [one for one in found if task in one[1].tasks]
     if not fitting:
-        known = ", ".join(dict.fromkeys(key for _, record in found for key in record.tasks))
+        known = ", ".join(dict.fromkeys(key for _, record in found for key in record.tasks)) or "nothing"
         raise InputError(f"{folder} holds no model of {task}: it was trained on {known}. Train {task}, or name another folder.")
     return min(fitting, key=lambda one: (one[1].stage != task, len(one[1].tasks)))
 

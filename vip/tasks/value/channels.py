@@ -171,7 +171,10 @@ def _read_array(path: Path) -> Vectors:
         with zipfile.ZipFile(path) as archive:
             size = sum(one.file_size for one in archive.infolist())
             if size > MOST_FEATURE_BYTES:
-                raise InputError(f"{path} has {size:,} bytes of features, and more than {MOST_FEATURE_BYTES:,} are not read.")
+                raise InputError(
+                    f"{path} has {size:,} bytes of features, and more than {MOST_FEATURE_BYTES:,} are not read."
+                    " Give the features of a part of the video."
+                )
             array = array_of(archive.read(f"{FEATURES}.npy"))
             if array.size > MOST_NUMBERS or (array.ndim and len(array) > MOST_FRAMES):
                 raise InputError(
