@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
 import shutil
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from io import BytesIO
@@ -114,6 +116,28 @@ def test_a_run_that_is_taken_as_it_is_says_its_notes_again_unless_others_made_it
         store.write_json(folder / "manifest.json", run.manifest.model_copy(update={"signature": "of another machine"}))
     vip.extract(video, out=folder, keyframes=30, observer=again)
     assert again.notes == ([] if of_others else [note])
+
+
+def test_nothing_of_the_analysis_is_held_while_pictures_are_written(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    analyses, steps = [], []
+    analyze, select, write = pipeline.analyze_video, pipeline.select, pipeline.write_keyframes
+
+    def analyzing(*given: Any) -> Any:
+        found = analyze(*given)
+        analyses.append(weakref.ref(found.embeddings.image))
+        return found
+
+    def writing(*given: Any) -> None:
+        gc.collect()
+        steps.append(f"write, held: {analyses[0]() is not None}")
+        write(*given)
+
+    monkeypatch.setattr(pipeline, "analyze_video", analyzing)
+    monkeypatch.setattr(pipeline, "select", lambda *given: (steps.append("select"), select(*given))[1])
+    monkeypatch.setattr(pipeline, "write_keyframes", writing)
+    monkeypatch.setattr(pipeline, "memory", SimpleNamespace(give_back=lambda: steps.append("give back")))
+    vip.extract(video, out=tmp_path / "out", keyframes=4)
+    assert steps == ["give back", "select", "give back", "write, held: False"]
 
 
 def test_the_folder_is_named_after_the_video_in_the_current_one(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, overload
 
-from vip import registry, store
+from vip import memory, registry, store
 from vip.config import CaptionSettings, ExtractSettings, ModelSettings, RunSettings, chosen, from_keywords, settings_of_both
 from vip.download.sources import download_source, resolve_source
 from vip.errors import BackendError, EngineError, GivenUpError, InputError, NotInPartsError, ReplyError, SomeFailedError, UsageError
@@ -35,7 +35,7 @@ from vip.processes.isolated import run_isolated
 from vip.protocols import Observer, SilentObserver
 from vip.records import Manifest, Origin
 from vip.store import Run
-from vip.video import DownloadedSource, FileSource, PicturesSource, Source, open_video, source_of
+from vip.video import DownloadedSource, FileSource, PicturesSource, Reader, Source, open_video, source_of
 from vip.wording import SaidOnce, again, call, option
 
 if TYPE_CHECKING:  # what describes, draws and reads words is loaded by the calls that need it: choosing frames starts sooner
@@ -113,12 +113,19 @@ def _extract_stages(source: Source, folder: Path, overwrite: bool, settings: Ext
     store.make_folder(folder)
     with open_video(source, stream=settings.stream, start_s=settings.start, end_s=settings.end) as video:
         if manifest is None or not is_selected(manifest):
-            start, backends = perf_counter(), load(settings)
-            with PictureCache(folder, settings.format, video.effort).while_selecting() as keeper:
-                analysis = analyze_video(video, folder, settings, backends, keeper, observer)
-                selection = select(analysis, settings, backends.pruner)
-                manifest = write_selection(folder, analysis, selection, settings, observer, video_id=source.stem, start=start)
+            manifest = _select(video, folder, settings, observer)
+            memory.give_back()
         write_keyframes(folder, manifest, observer, video)
+
+
+def _select(video: Reader, folder: Path, settings: ExtractSettings, observer: Observer) -> Manifest:
+    """Analyze a video and write which of its frames are chosen; nothing of the analysis stays in memory."""
+    start, backends = perf_counter(), load(settings)
+    with PictureCache(folder, settings.format, video.effort).while_selecting() as keeper:
+        analysis = analyze_video(video, folder, settings, backends, keeper, observer)
+        memory.give_back()
+        selection = select(analysis, settings, backends.pruner)
+        return write_selection(folder, analysis, selection, settings, observer, video_id=video.source.stem, start=start)
 
 
 def _repeat_notes(manifest: Manifest, observer: Observer) -> None:

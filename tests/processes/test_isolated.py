@@ -488,3 +488,13 @@ def test_a_pipe_that_never_ends_does_not_keep_this_process_from_its_end(monkeypa
         (reader,) = set(threading.enumerate()) - before
         assert reader.daemon
     reader.join()
+
+
+def test_the_threads_of_a_forked_child_share_one_heap(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(child, "use_one_heap", (tmp_path / "told").touch)
+    run_isolated(nothing, VIDEO, SilentObserver(), fork=True)
+    assert (tmp_path / "told").exists()
+
+
+def nothing(observer: Observer) -> None:
+    pass

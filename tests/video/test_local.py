@@ -299,6 +299,29 @@ def test_sync_packets_take_the_place_of_others(clips: Clips) -> None:
     assert len(cache) == 1
 
 
+def test_a_packet_is_let_go_when_it_is_taken_where_mostly_sync_packets_are_left_and_it_can_be_read_again(clips: Clips) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        packets = [packet for packet in map(video._cached.get, range(len(video.index))) if packet is not None]
+    sync = [position for position, packet in enumerate(packets) if packet.is_keyframe]
+
+    def kept(others: int, *, is_near: bool) -> int:
+        cache = PacketCache(is_near=is_near)
+        for position in [*sync, *(position for position in range(len(packets)) if position not in sync)][: len(sync) + others]:
+            cache.keep(position, packets[position])
+        before = len(cache)
+        assert cache.take(sync[0]) is packets[sync[0]]
+        assert cache.take(999) is None
+        return len(cache) - before
+
+    assert [kept(others, is_near=True) for others in (0, len(sync) - 1, len(sync), len(sync) + 5)] == [-1, -1, 0, 0]
+    assert kept(0, is_near=False) == 0
+    cache = PacketCache(packets[sync[0]].size + vip.video.packets.OVERHEAD_BYTES, is_near=True)
+    for _ in range(2):  # what is let go makes room
+        cache.keep(sync[0], packets[sync[0]])
+        assert cache.take(sync[0]) is not None
+        assert cache.take(sync[0]) is None
+
+
 def test_ten_hours_of_packets_take_about_30_mb() -> None:
     packets, columns = 50_000, Columns()
     packet: Any = SimpleNamespace(pts=0, dts=0, size=1000, is_keyframe=False, is_discard=False)

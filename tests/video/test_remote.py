@@ -28,7 +28,7 @@ from vip.errors import InputError
 from vip.pipeline import extract
 from vip.records import Image
 from vip.store import load_run
-from vip.video import AddressSource, Reader, open_video, source_of
+from vip.video import AddressSource, Reader, Video, open_video, source_of
 from vip.video.http import Connection
 from vip.video.remote import Remote
 
@@ -117,6 +117,13 @@ def test_packets_that_did_not_fit_are_asked_for_again(long: Path, monkeypatch: p
         frames = [frame.pts for frame in video.frames(sync[::-1])]
         assert frames == sync
         assert video.losses == []
+
+
+def test_packets_of_a_server_are_not_let_go(server: FileServer) -> None:
+    with opened(server, "h264.mp4") as video:
+        assert isinstance(video, Video)
+        position = int(video.index.sync_rows[0])
+        assert video._cached.take(position) is video._cached.take(position) is not None
 
 
 @pytest.mark.parametrize("name", ["h264.ts", "h264_no_cues.mkv", "vp9_no_duration.webm", "h264_fragmented.mp4", "mpeg4.avi", "gif.gif"])

@@ -79,7 +79,7 @@ def with_sharpness(vectors: Vectors, sharpness: Sequence[float]) -> Vectors:
     bins = np.zeros((len(place), int(lower.max(initial=0)) + 2))
     rows = np.arange(len(place))
     bins[rows, lower], bins[rows, lower + 1] = np.sqrt(1 - place + lower), np.sqrt(place - lower)
-    return np.concatenate([(1 - SHARPNESS_SHARE) ** 0.5 * vectors, SHARPNESS_SHARE**0.5 * bins], axis=1).astype(np.float32)
+    return np.concatenate([(1 - SHARPNESS_SHARE) ** 0.5 * vectors, (SHARPNESS_SHARE**0.5 * bins).astype(np.float32)], axis=1)
 
 
 def _preferred(frames: Prunable, rows: slice) -> npt.NDArray[np.bool_]:

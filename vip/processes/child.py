@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, NoReturn
 
 from vip.errors import InputError, VipError
+from vip.memory import use_one_heap
 from vip.protocols import Observer
 from vip.video.stall_guard import inside_ffmpeg
 from vip.wording import option
@@ -29,7 +30,6 @@ BEAT_S = 1.0  # between two signs of life
 PROGRESS_S = 0.1  # between two messages about progress, at least
 REPORTED, NOT_REPORTED = 0, 1  # exit codes: whether the last message has the result
 PR_SET_PDEATHSIG = 1  # of <linux/prctl.h>
-M_ARENA_MAX = -8  # of <malloc.h>
 
 Work = Callable[[Observer], None]
 
@@ -217,12 +217,6 @@ def _beat(messenger: MessageSender) -> None:
             messenger.send(Heartbeat(max(seen.values(), default=0)))
         except OSError:  # the parent is gone
             os._exit(NOT_REPORTED)
-
-
-def use_one_heap() -> None:
-    """Let the threads of this process share one heap, where the C library is glibc: one each would keep what others could use again."""
-    with suppress(AttributeError, OSError):
-        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)
 
 
 def end_with_parent(parent: int) -> None:

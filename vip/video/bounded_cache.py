@@ -40,6 +40,11 @@ class BoundedCache(Generic[ThingT]):
         found = self._things.get(number)
         return None if found is None else found[0]
 
+    def _drop(self, number: int) -> None:
+        with self._lock:
+            if number in self._things:
+                self._free_bytes += self._things.pop(number)[1]
+
     def clear(self) -> None:
         with self._lock:
             self._free_bytes += sum(size_bytes for _, size_bytes in self._things.values())

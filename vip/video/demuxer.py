@@ -130,7 +130,7 @@ class OpenFile:
 
     def _read(self, first: int, last: int) -> Iterator[Packet[VideoStream]]:
         """Yield the packets first … last of the index, as far as they were kept without touching the file."""
-        kept = list(takewhile(lambda packet: packet is not None, map(self._cached.get, range(first, min(last + 1, len(self.index))))))
+        kept = list(takewhile(lambda packet: packet is not None, map(self._cached.take, range(first, min(last + 1, len(self.index))))))
         first += len(kept)
         packet = self._packet_at(first) if first <= last else None  # before any packet goes to the decoder: a seek empties it
         yield from (held for held in kept if held is not None)

@@ -21,7 +21,7 @@ from vip.video.source import FileSource, FileState
 WAITING_CHUNKS = 32  # of at most 64 KiB each: what the reader may be ahead of the hash
 REST_BYTES = 2**20  # read at once where nobody but the hash wants the bytes
 MOST_SKIPPED_BYTES = 2**18  # that are read over while the file is opened: FFmpeg looks at its end there, and comes back
-MOST_HEAD_BYTES = 2**22  # kept of what was read to open it
+MOST_HEAD_BYTES = 2**20  # kept of what was read to open it: the table of half an hour
 
 Chunks: TypeAlias = "Queue[bytes | None]"
 

@@ -17,11 +17,22 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
     Sync packets are preferred, so that of long videos they are left, and of these the first ones that fit: which of them a sampler
     will want is not known while they pass. Readers in several threads share the packets: a decoder takes a reference of its
     own to the data of a packet and never changes it.
+
+    Args:
+        is_near: reading a packet again costs little. Then, where mostly sync packets are left, each is let go when it is taken.
     """
 
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
+    def __init__(self, most_bytes: int = MOST_BYTES, *, is_near: bool = False) -> None:
         super().__init__(most_bytes)
+        self._is_near = is_near
 
     def keep(self, position: int, packet: Packet[VideoStream]) -> None:
         """Keep the packet if there is room, or if room can be made for a sync packet."""
         self._keep(position, packet, packet.size + OVERHEAD_BYTES, preferred=packet.is_keyframe)
+
+    def take(self, position: int) -> Packet[VideoStream] | None:
+        """Return the packet; None where it was not kept, or let go."""
+        packet = self.get(position)
+        if packet is not None and self._is_near and 2 * len(self._others) < len(self):
+            self._drop(position)
+        return packet

@@ -85,7 +85,7 @@ class Video(OpenFile):
         self._damaged: set[int | None] = set()
         self._threads, self._which = threads, stream
         self._turns: dict[int, Turn] = {}
-        self._cached, self._kept = PacketCache(), FrameCache()
+        self._cached, self._kept = PacketCache(is_near=isinstance(self.source, FileSource)), FrameCache()
         self._abandoned = Event()
         self._held = held or _open_source(self.source)
         self._is_twin = held is not None
