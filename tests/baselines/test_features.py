@@ -177,6 +177,14 @@ def test_a_batch_that_no_memory_should_hold_is_refused_before_it_is_read(tmp_pat
             one.read(["0", "7", "0", "1"])
 
 
+def test_the_features_of_the_papers_are_far_below_the_bounds() -> None:
+    clips, width, batch = 16, 4096, 64
+    assert 10 * clips * width * 7 * 7 <= features.MOST_ROW_NUMBERS
+    assert 10 * clips * width * 7 * 7 * 4 <= features.MOST_CHUNK_BYTES
+    assert 10 * batch * clips * width * 4 <= features.MOST_BATCH_BYTES
+    assert 2 * batch * clips * width * 7 * 7 * 4 <= features.MOST_MAPS_BYTES
+
+
 def test_maps_are_averaged_video_by_video_and_only_their_means_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     maps = RANDOM.normal(size=(3, 2, 4, 7, 7)).astype(np.float32)
     store = FeatureStore([write_features(tmp_path / "m.h5", maps, ["a", "b", "c"])])

@@ -35,8 +35,9 @@ MOST_ROW_NUMBERS = 2**25
 """Of a video: the maps of HME have 16 × 4096 × 7 × 7, a tenth of it."""
 MOST_CLIPS, MOST_WIDTH = 100_000, 1_000_000
 MOST_CHUNK_BYTES = 2**28  # a chunk is unpacked whole
-MOST_BATCH_BYTES, MOST_MAPS_BYTES = 2**29, 2**31
-"""Of all videos of a batch, which models with options repeat five times: 64 of NExT-QA have 17 MB, with the maps of HME 0.8 GB."""
+MOST_BATCH_BYTES, MOST_MAPS_BYTES = 160 * 2**20, 2**31
+"""Of all videos of a batch, which a training with five options holds some twenty times: 64 of NExT-QA have 16 MiB, with the maps of HME
+0.8 GB."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,7 +76,7 @@ def test_of_a_row_of_features_only_what_the_model_is_given_is_kept(tokenizer: An
     for changed, count in (("model.video_length=3", 3), ("model.single_feature=true", 1)):
         kept = collator(tokenizer, folder, changed)._features_of(folder, ITEM.clip)
         assert (kept.shape, kept.base) == ((count, 2), None)
-    monkeypatch.setattr("vip.baselines.features.MOST_BATCH_BYTES", 2 * 3 * 2 * 4)
+    monkeypatch.setattr("vip.baselines.fiber.data.MOST_BYTES", 2 * 3 * 2 * 4)
     collate = collator(tokenizer, folder, "model.video_length=3")
     assert collate([ITEM, ITEM]).video is not None
     calls = iter([folder.read(ITEM.clip, 3)])

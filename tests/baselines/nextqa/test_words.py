@@ -12,7 +12,6 @@ import numpy as np
 import pytest
 import torch
 
-from vip.baselines import features
 from vip.baselines.nextqa.words import BertWords, EmbeddedWords, QuestionText, StoredTexts, StoredWords, load_bert
 from vip.baselines.settings import WordSettings
 from vip.baselines.vocabulary import SPECIAL, WordVocabulary
@@ -224,7 +223,7 @@ def test_stored_vectors_wider_than_any_and_batches_that_no_memory_should_hold_ar
         StoredTexts(tmp_path / "wide.h5")
     words = StoredWords(4, word_settings(length=3))
     words.files = [stored(tmp_path / "t.h5")]
-    monkeypatch.setattr(features, "MOST_BATCH_BYTES", 2 * 3 * 4 * 4)
+    monkeypatch.setattr("vip.baselines.nextqa.words.MOST_BYTES", 2 * 3 * 4 * 4)
     texts = [QuestionText("", "", row=0, number=number) for number in range(3)]
     found = words.prepare(texts[:2]).vectors
     assert found is not None

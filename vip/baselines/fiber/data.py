@@ -20,6 +20,7 @@ from vip.untrusted import one_line
 BLANK = "_____"
 T5_BLANK, T5_NEXT = "<extra_id_0>", "<extra_id_1>"
 """T5's name of the blank, and of the one behind it, which ends an answer."""
+MOST_BYTES = 2**29  # of the features of a batch; 64 of VATEX have 8 MB
 NO_LOSS = -100  # transformers leaves such labels out
 
 
@@ -101,7 +102,7 @@ class Collator:
         rows: list[Tensor] = []
         for item in items:
             rows.append(torch.from_numpy(self._features_of(self.features, item.clip)))
-            check_batch(len(items), max(map(len, rows)) * self.features.width)  # as they are padded
+            check_batch(len(items), max(map(len, rows)) * self.features.width, MOST_BYTES)  # as they are padded
         padded = pad_sequence(rows, batch_first=True)
         lengths = torch.tensor([len(row) for row in rows])
         return padded, (torch.arange(padded.shape[1]) < lengths[:, None]).long()

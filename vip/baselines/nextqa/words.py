@@ -26,6 +26,7 @@ from vip.baselines.vocabulary import END, PAD, START, WordVocabulary, tokenize
 from vip.errors import BackendError, InputError
 from vip.untrusted import one_line
 
+MOST_BYTES = 2**29  # of the stored vectors of a batch; 64 × 5 of 37 pieces have 36 MB
 MOST_LAYERS = 1000
 MOST_DRAWN = 2**24
 """Weights that a file of a BERT may lack, such as its last layer: they are drawn at random."""
@@ -190,7 +191,7 @@ class StoredWords(WordVectors):
         rows: list[npt.NDArray[np.float32]] = []
         for text in texts:
             rows.append(self.files[text.file].read(text)[: self.settings.length].copy())  # so that the others are not kept
-            check_batch(len(texts), max(map(len, rows)) * self.width)  # as they are padded
+            check_batch(len(texts), max(map(len, rows)) * self.width, MOST_BYTES)  # as they are padded
         lengths = torch.tensor([len(row) for row in rows])
         vectors = np.zeros((len(rows), int(lengths.max()), self.width), np.float32)
         for vector, row in zip(vectors, rows, strict=True):
