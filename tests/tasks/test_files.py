@@ -10,7 +10,7 @@ from random import Random
 import pytest
 
 from vip.errors import InputError, UsageError
-from vip.tasks.files import chance_of, check_new, draw_samples, file_sha256, read_predictions, read_samples, write_samples
+from vip.tasks.files import chance_of, check_new, draw_samples, file_inside, file_sha256, read_predictions, read_samples, write_samples
 from vip.tasks.records import Blank, Sample
 
 
@@ -68,3 +68,10 @@ def test_the_digest_of_a_file_is_that_of_all_its_bytes(tmp_path: Path) -> None:
     data = bytes(range(256)) * 4100 * 3  # three blocks and a rest
     (tmp_path / "large").write_bytes(data)
     assert file_sha256(tmp_path / "large") == sha256(data).hexdigest()
+
+
+@pytest.mark.parametrize("name", ["nul\0", "x" * 256, "é" * 128])
+def test_a_name_that_no_file_has_is_no_link(name: str, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"^No file can be called .{1,70}: it has a zero byte, or too many letters"):
+        file_inside(tmp_path / name, tmp_path)
+    assert file_inside(tmp_path / ("x" * 255), tmp_path) == tmp_path / ("x" * 255)

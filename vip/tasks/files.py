@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import heapq
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager, suppress
 from hashlib import blake2b, sha256
@@ -60,7 +59,7 @@ def file_inside(path: Path, folder: Path) -> Path:
     Raises:
         InputError: one does, or no file can have this name.
     """
-    if "\0" in str(path) or any(len(os.fsencode(part)) > MOST_NAME_BYTES for part in path.parts):
+    if "\0" in str(path) or any(len(part.encode(errors="replace")) > MOST_NAME_BYTES for part in path.parts):
         raise InputError(f"No file can be called {one_line(path.name)[:60]}…: it has a zero byte, or too many letters. Mend what names it.")
     if files.leads_out(path, folder):
         raise InputError(f"{path} leads out of {folder} by a link, and vip follows none of those. Copy the file there.")

@@ -251,6 +251,16 @@ def test_no_features_are_read_behind_a_link_that_leads_out_of_their_folder(linke
             read()
 
 
+@pytest.mark.parametrize("video", ["x" * 300, "nul\0"])
+@pytest.mark.parametrize("has_source", [True, False])
+def test_a_video_that_no_file_can_be_called_by_is_one_sentence(video: str, has_source: bool, tmp_path: Path) -> None:
+    write_npz(tmp_path / ("tv" if has_source else ".") / "park.npz", 4, 3)
+    reader = ChannelReader([tmp_path], None)
+    for read in (lambda: reader.check([video], "tv"), lambda: reader.read(video, "tv")):
+        with pytest.raises(InputError, match="No file can be called"):
+            read()
+
+
 def test_links_to_files_of_the_same_folder_are_followed_and_so_is_one_that_is_named(tmp_path: Path) -> None:
     write_npz(tmp_path / "named" / "park.npz", 4, 3)
     (tmp_path / "named" / "street.npz").symlink_to("park.npz")

@@ -242,5 +242,6 @@ def _read_column(column: Path | FeatureFile, video: str, source: str) -> Vectors
 
 def _array_file(folder: Path, video: str, source: str) -> Path:
     """Return the file of a video, which may be missing; errors as of `file_inside`."""
-    of_source = folder / source / f"{video}.npz"
-    return file_inside(of_source if of_source.is_file() else folder / f"{video}.npz", folder)
+    path = file_inside(folder / f"{video}.npz", folder)
+    of_source = folder / source / path.name
+    return file_inside(of_source, folder) if of_source.is_file() else path
