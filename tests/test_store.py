@@ -433,6 +433,13 @@ def test_without_failures_there_is_no_file_of_them(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def test_a_folder_in_the_place_of_the_failures_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "failures.jsonl").mkdir()
+    for failures in ([], [failure(0)]):
+        with pytest.raises(StoreError, match=r"failures\.jsonl cannot be written: "):
+            store.write_failures(tmp_path / "failures.jsonl", failures)
+
+
 # ---------------------------------------------------------------- opening
 
 

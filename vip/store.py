@@ -564,11 +564,14 @@ def _dumps(record: Record, *, indent: int | None = None) -> bytes:
 
 
 def write_failures(path: Path, failures: Sequence[Failure]) -> None:
-    """Write the failures of the last command; delete the file where there are none."""
+    """Write the failures of the last command; delete the file where there are none. Errors as of `replacing`."""
     if failures:
         write_rows(path, failures)
-    else:
+        return
+    try:
         files.remove(path)
+    except OSError as exc:
+        raise _unwritable(path, exc) from exc
 
 
 def write_embeddings(path: Path, embeddings: Embeddings) -> None:

@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 import pytest
 
 from tests.api_server import ApiServer, Asked
-from tests.captioning.keyframes import DIRECT, Scripted, marker, noise, paper, run_folder
+from tests.captioning.keyframes import DIRECT, Scripted, manifest, marker, noise, paper, run_folder
 from tests.captioning.talking import Numbers, Talking
 from tests.cli.terminal import environment
 from vip import registry, store
@@ -175,6 +175,7 @@ def test_killed_twenty_times_the_union_is_complete_and_only_what_was_in_flight_i
 
 def test_a_second_run_asks_nothing_and_writes_nothing(server: ApiServer, tmp_path: Path) -> None:
     path = run_folder(tmp_path / "a.vip", 5)
+    store.write_json(path / store.MANIFEST, store.sign(manifest()))
     caption(path, **options(server, tmp_path))
     before, chats = {file: file.stat().st_mtime_ns for file in path.iterdir() if file.is_file()}, server.stats().chats
     caption(path, **options(server, tmp_path))

@@ -11,7 +11,7 @@ import cv2
 import pytest
 
 import vip
-from tests.report.runs import make_run
+from tests.report.runs import make_own, make_run
 from tests.review.browser import browser
 from vip.report.index import write_index
 from vip.report.page import write_report
@@ -118,7 +118,7 @@ def test_a_keyframe_fills_the_window_and_the_arrows_go_round(tmp_path: Path) -> 
 def index(tmp_path: Path) -> Path:
     """Of three runs, the one in the middle of the alphabet the longest."""
     for name, length in (("apple", 3), ("banana", 9), ("cherry", 6)):
-        write_report(make_run(tmp_path / "runs" / f"{name}.vip", rules=("kept",) * length))
+        write_report(make_own(make_run(tmp_path / "runs" / f"{name}.vip", rules=("kept",) * length)))
     return write_index(tmp_path / "runs")
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic_core import from_json
 
 from vip.errors import InputError
 from vip.tasks import json_rows
@@ -140,12 +141,34 @@ def test_the_place_of_a_fault_is_counted_from_the_beginning_of_the_file(
             read(path)
 
 
-def test_a_text_in_a_row_may_have_as_many_braces_as_rows_have(tmp_path: Path) -> None:
+def test_braces_inside_a_row_cost_no_more_than_its_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    parsed: list[int] = []
+    monkeypatch.setattr(json_rows, "from_json", lambda data, **how: (parsed.append(len(data)), from_json(data, **how))[1])
     path = tmp_path / "rows.json"
-    for count in (json_rows.MOST_BRACES - 1, json_rows.MOST_BRACES):
-        path.write_text(json.dumps({"VR": [{"a": "}" * count}]}))
-        if count < json_rows.MOST_BRACES:
-            assert read(path) == [("VR", {"a": "}" * count})]
-            continue
-        with pytest.raises(InputError, match="a row of VR is no JSON"):
-            read(path)
+    row = {"a": "}" * 1000, "b": [{"c": {"d": '\\"}'}}] * 1000, "e": "é{" * 50_000}
+    path.write_text(json.dumps({"VR": [row, row]}, ensure_ascii=False), encoding="utf-8")
+    assert read(path) == [("VR", row)] * 2
+    assert sum(parsed) < 1.1 * path.stat().st_size
+
+
+@pytest.mark.parametrize("block", [1, 50, 2**20])
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ('{"a": {"b": 1}, "c" 2}', "is no JSON"),
+        ('{"a": {"b": 1}, "c": "x', "is no JSON"),
+        ('{"a": {"b": 1}, "c": tru', "is no JSON"),
+        ('{"a": {"b": NaN}}', "is no JSON"),
+        ('{"a": ' * 100_000 + "}" * 3, "is nested too deep"),
+        ('{"a": {"b": 1}, "c": ' + "9" * 5000 + "}", "is no JSON|no object"),
+    ],
+)
+def test_a_damaged_row_with_objects_inside_is_one_sentence(
+    row: str, problem: str, block: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(json_rows, "BLOCK_BYTES", max(block, len(row) // 100))
+    monkeypatch.setattr(json_rows, "FIRST_BYTES", 8)
+    path = tmp_path / "rows.json"
+    path.write_text(f'{{"VR": [{row}')
+    with pytest.raises(InputError, match=f"a row of VR ({problem})"):
+        read(path)

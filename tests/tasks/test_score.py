@@ -19,7 +19,7 @@ from vip.metrics.statistics import DifferenceTest, Floats, bootstrap_weighted, c
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile, Pairs, join_files
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.score import MOST_ENGINES, _named, choose_metrics, frame_budget, is_mean, score
+from vip.tasks.score import MOST_ENGINES, _named, _restrict, choose_metrics, frame_budget, is_mean, score
 
 DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
 SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
@@ -390,3 +390,9 @@ def test_as_many_engines_as_a_result_names_are_all_there_are(more: int) -> None:
     names = [f"e{number}" for number in range(MOST_ENGINES + more)]
     assert _named(names) == ", ".join([*names[:MOST_ENGINES], *["…"] * more])
     assert _named([]) is None
+
+
+def test_a_metric_without_a_single_answer_has_no_value_in_groups() -> None:
+    nothing = Result(value=None, value_answered=None, per_sample=(), n=0, unscored={}, signature="x")
+    found = _restrict(nothing, [0, 3])
+    assert (found.value, found.value_answered, found.n) == (None, None, 0)

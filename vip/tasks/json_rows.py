@@ -1,6 +1,7 @@
 """JSON `{"section": [row, row, …], …}` or `[row, row, …]` of any length, one row in memory at a time.
 
-The JSON library of vip parses each row; only where a row ends is found here: at the first `}` with which it is whole. A row is an object.
+The JSON library of vip parses each row; only where a row ends is found here: at its first `}`, or, where that is one inside, by
+the decoder of Python. A row is an object.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import re
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
+from json import JSONDecodeError, JSONDecoder
 from pathlib import Path
 from typing import IO, Any, NoReturn
 
@@ -24,11 +26,14 @@ MOST_BLANK_LINES = 10**6
 """Of a file: a few hundred kilobytes of gzip unpack to hundreds of millions."""
 ANOTHER_FILE = "Give another file, or a part of this one."
 MOST_ROW_BYTES = 8 * 2**20
-MOST_BRACES = 100
-"""Closing braces in one row: inner objects, and those in texts."""
+FIRST_BYTES = 2**16
+"""Of a row in which its end is sought first."""
+LONGEST_WORD = 16
+"""Bytes before its end where JSON that is cut off is at fault: `-Infinity`."""
 MOST_NAME_BYTES = 1000  # of a section
 BLOCK_BYTES = 2**20
 _NOT_BLANK = re.compile(rb"[^ \t\r\n]")
+_DECODER = JSONDecoder()
 
 
 @contextmanager
@@ -160,27 +165,48 @@ class _Reader:
         row = f"a row of {one_line(section)[:40]}"
         if self.skip() != b"{":
             self.refuse(f"{row} is no object")
-        length, problem = 0, "it has no end"
-        for count in range(MOST_BRACES):
-            length = self._find_brace(length, row, problem)
+        value, problem = None, ""
+        for find in (self._first_brace, self._end_of_object):
+            length = find(row)
             try:
                 value = from_json(self._window[self._place : self._place + length], allow_inf_nan=False, cache_strings="keys")
             except (ValueError, TypeError) as exc:  # half a pair of surrogates is a TypeError
-                problem = problem if count else one_line(str(exc))[:80]
+                problem = one_line(str(exc))[:80]
             else:
                 self._place += length
                 return value
         return self.refuse(f"{row} is no JSON ({problem})")
 
-    def _find_brace(self, length: int, row: str, problem: str) -> int:
-        """Return the length of the row up to the next closing brace behind `length` bytes of it."""
+    def _first_brace(self, row: str) -> int:
+        """Return the length of the row up to its first closing brace, with which most rows end."""
+        length = 0
         while (brace := self._window.find(b"}", self._place + length)) < 0:
             length = len(self._window) - self._place
-            if length > MOST_ROW_BYTES:
-                self.refuse(f"{row} has more than {MOST_ROW_BYTES:,} bytes")
-            if not self._read_on():
-                self.refuse(f"{row} is no JSON ({problem})")
+            self._read_more(row, length, "it has no end")
         return brace + 1 - self._place
+
+    def _end_of_object(self, row: str) -> int:
+        """Return the length of a row that has objects, or braces in texts, inside."""
+        length = FIRST_BYTES
+        while True:
+            text = self._window[self._place : self._place + length].decode("latin-1")  # a letter a byte
+            try:
+                return _DECODER.raw_decode(text)[1]
+            except RecursionError:
+                self.refuse(f"{row} is nested too deep")
+            except ValueError as exc:
+                is_cut = not isinstance(exc, JSONDecodeError) or exc.pos > len(text) - LONGEST_WORD or exc.msg.startswith("Unterminated")
+                if not is_cut:
+                    return len(text)  # the JSON library of vip says what is wrong
+                if len(text) < length:
+                    self._read_more(row, len(text), one_line(str(exc))[:80])
+            length *= 4
+
+    def _read_more(self, row: str, length: int, problem: str) -> None:
+        if length > MOST_ROW_BYTES:
+            self.refuse(f"{row} has more than {MOST_ROW_BYTES:,} bytes")
+        if not self._read_on():
+            self.refuse(f"{row} is no JSON ({problem})")
 
     def _read_on(self) -> bool:
         """Move the window on, and return whether there was more."""

@@ -292,7 +292,7 @@ def is_mean(result: Result) -> bool:
 def _restrict(result: Result, indices: Sequence[int]) -> Result:
     """Return a result that is a mean, over some of its samples; parts without values of samples are left out."""
     assert result.per_sample is not None
-    values = [result.per_sample[index] for index in indices]
+    values = [result.per_sample[index] for index in indices] if result.per_sample else []  # without an answer at all it has none
     known = [value for value in values if value is not None]
     return Result(
         value=math.fsum(known) / len(values) if values else None,
