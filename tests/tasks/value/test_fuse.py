@@ -198,3 +198,55 @@ def test_scores_that_are_no_numbers_are_no_scores(tmp_path: Path, number: float)
     with pytest.raises(InputError):
         fuse(tmp_path / "v.jsonl", tmp_path / "s.jsonl", tmp_path / "both.jsonl")
     assert not (tmp_path / "both.jsonl").exists()
+
+
+def test_ids_stay_what_they_are_however_they_are_written(tmp_path: Path) -> None:
+    ids = ["7", "007", "9" * 5000, "٣"]
+    (tmp_path / "v.json").write_text(json.dumps({"VR": [{"desc_id": key, "predictions": [[7, 0, 3, 0.5]]} for key in ids]}))
+    fuse(tmp_path / "v.json", tmp_path / "v.json", tmp_path / "both.json")
+    assert [one["desc_id"] for one in json.loads((tmp_path / "both.json").read_text())["VR"]] == [7, *ids[1:]]
+    (tmp_path / "big.json").write_text(f'{{"VR": [{{"desc_id": {"9" * 4000}, "predictions": []}}]}}')
+    with pytest.raises(InputError, match="found another row in VR"):
+        fuse(tmp_path / "big.json", tmp_path / "big.json", tmp_path / "other.json")
+
+
+def test_a_video_has_a_whole_number(tmp_path: Path) -> None:
+    path = rankings(tmp_path / "v.json", VR={1: [[-0.5, 0, 3, 0.5]]})
+    with pytest.raises(InputError, match="not \\[video number"):
+        fuse(path, path, tmp_path / "both.json")
+
+
+def test_the_mean_of_the_largest_scores_is_a_number(tmp_path: Path) -> None:
+    path = questions(tmp_path / "v.jsonl", a=(1.7e308, 0.5))
+    fuse(path, path, tmp_path / "both.jsonl")
+    assert [one.scores for one in read_predictions(tmp_path / "both.jsonl")] == [(1.7e308, 0.5)]
+
+
+def test_files_without_an_answer_are_refused(tmp_path: Path) -> None:
+    for text in ("{}", '{"VR": []}'):
+        (tmp_path / "v.json").write_text(text)
+        with pytest.raises(InputError, match="have no answers"):
+            fuse(tmp_path / "v.json", tmp_path / "v.json", tmp_path / "both.json")
+    assert not (tmp_path / "both.json").exists()
+
+
+def test_a_question_that_is_there_twice_is_said_to_be(tmp_path: Path) -> None:
+    store.write_rows(tmp_path / "twice.jsonl", [Prediction(sample_id="a", value=1, scores=(0.4, 0.6))] * 2)
+    once = questions(tmp_path / "once.jsonl", a=(0.5, 0.5))
+    for first, second in (("twice", "once"), ("once", "twice")):
+        with pytest.raises(InputError, match=r'twice\.jsonl has the id "a" twice'):
+            fuse(tmp_path / f"{first}.jsonl", tmp_path / f"{second}.jsonl", tmp_path / "both.jsonl")
+    assert once.exists()
+
+
+def test_the_answers_of_a_file_are_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.tasks.value.fuse.MOST_ANSWERS", 2)
+    for count in (2, 3):
+        found = rankings(tmp_path / "v.json", VR={key: [] for key in range(count)})
+        asked = questions(tmp_path / "v.jsonl", **{f"q{key}": (0.5, 0.5) for key in range(count)})
+        for path in (found, asked):
+            if count == 2:
+                assert fuse(path, path, tmp_path / f"both{path.suffix}").answers == 2
+            else:
+                with pytest.raises(InputError, match="has more than 2 answers"):
+                    fuse(path, path, tmp_path / f"more{path.suffix}")

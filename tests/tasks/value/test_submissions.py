@@ -93,6 +93,8 @@ def test_a_hundred_thousand_predictions_of_a_query_are_refused(tvr: tuple[ValueT
         ("{}", 'lacks 1 of 1 ids, such as "1"'),
         ("[1]", "is no JSON object"),
         ("[" * 100_000, "is no JSON"),
+        ('{"1": ' * 900 + "1" + "}" * 900, 'the answer to "1" is a list or an object, and must be an index'),
+        ('{"1": ' + "[" * 900 + "]" * 900 + "}", 'the answer to "1" is a list or an object, and must be an index'),
         ("", "is no JSON"),
     ],
 )
@@ -254,3 +256,29 @@ def test_sections_that_a_model_did_not_answer_are_not_written(tvr: tuple[ValueTa
     file = io.StringIO()
     write_submission(file, task.dataset, [(samples[0], Prediction(sample_id="1", value=Found(svmr=moments)))], VIDEOS)
     assert json.loads(file.getvalue()) == {"SVMR": [{"desc_id": 1, "predictions": [[7, 1.0, 2.5, 1]]}]}
+
+
+@pytest.mark.parametrize(
+    ("row", "message"),
+    [
+        ('{"desc_id": LONG, "predictions": []}', "a row of VCMR is not"),
+        ('{"desc_id": 1, "predictions": [[LONG, 0, 1, 1]]}', "names a video a number beyond 64 bits"),
+        ('{"desc_id": 1, "predictions": [[7, LONG, 1, 1]]}', "has a moment from a number beyond"),
+    ],
+)
+def test_numbers_of_thousands_of_digits_are_refused(row: str, message: str, tvr: tuple[ValueTask, list[Sample]], tmp_path: Path) -> None:
+    task, samples = tvr
+    (tmp_path / "p.json").write_text(f'{{"VCMR": [{row.replace("LONG", "9" * 4000)}]}}', encoding="utf-8")
+    with pytest.raises(InputError, match=message):
+        list(task.read_predictions(tmp_path / "p.json", samples))
+
+
+def test_captions_are_written_without_what_a_terminal_obeys_and_long_ids_as_text(tmp_path: Path) -> None:
+    task, samples = read("tvc", write_lines(tmp_path / "a.jsonl", [{"clip_id": 1, "vid_name": "v", "descs": [{"desc": "A dog."}]}]))
+    long = samples[0].model_copy(update={"id": "9" * 5000})
+    caption = "a \x9b31m dog \u202e and \x7f more"
+    written = io.StringIO()
+    write_submission(written, task.dataset, [(long, Prediction(sample_id=long.id, value=caption))], {})
+    text = written.getvalue()
+    assert not set("\x9b\u202e\x7f") & set(text)
+    assert (json.loads(text)["clip_id"], json.loads(text)["descs"]) == (long.id, [{"desc": caption}])

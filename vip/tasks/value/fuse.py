@@ -22,13 +22,15 @@ from vip.metrics.retrieval import MOST_PREDICTIONS
 from vip.tasks.files import check_new, read_predictions
 from vip.tasks.json_rows import iterate_rows, open_bounded
 from vip.tasks.records import Prediction
-from vip.tasks.value.submissions import FORM, MOST_OF_QUERY, PREDICTIONS, SECTIONS
+from vip.tasks.value.submissions import FORM, MOST_OF_QUERY, PREDICTIONS, SECTIONS, id_as_written, read_id
 from vip.untrusted import one_line
 
 ENGINE = "mean of two"
 SCORE_DIGITS = 6
 MOST_NUMBER = 1e15
 """Of videos, times and scores; exp(20 × 1) is 5e8."""
+MOST_ANSWERS = 10**6
+"""Of a file; TVR has 32,700."""
 Rows = npt.NDArray[np.float64]  # (N, 4)
 Ranking = Mapping[tuple[float, ...], float]
 """Scores by what they are of: (video,) or (video, start, end)."""
@@ -67,14 +69,14 @@ def fuse(first: Path, second: Path, out: Path, *, overwrite: bool = False) -> Fu
 
 def mean_answer(first: Sequence[float], second: Sequence[float]) -> tuple[int, tuple[float, ...]]:
     """Return the option with the largest mean score, the first of equal ones, and the means."""
-    means = tuple((one + other) / 2 for one, other in zip(first, second, strict=True))
+    means = tuple(one / 2 + other / 2 for one, other in zip(first, second, strict=True))
     return max(range(len(means)), key=means.__getitem__), means
 
 
 def _fuse_questions(first: Path, second: Path, out: Path) -> Fused:
-    others = {one.sample_id: _scores(one, second) for one in read_predictions(second)}
+    others = {one.sample_id: _scores(one, second) for one in _read_questions(second)}
     rows, changed = [], 0
-    for row in read_predictions(first):
+    for row in _read_questions(first):
         scores, other = _scores(row, first), others.pop(row.sample_id, None)
         if other is None or len(other) != len(scores):
             fault = "no answer" if other is None else f"{len(other)} scores instead of {len(scores)}"
@@ -84,8 +86,30 @@ def _fuse_questions(first: Path, second: Path, out: Path) -> Fused:
         rounded = tuple(round(one, SCORE_DIGITS) for one in means)
         rows.append(Prediction(sample_id=row.sample_id, value=value, engine=f"{ENGINE}: {row.engine}", scores=rounded))
     _check_left(others, first)
+    _check_any(len(rows), first)
     store.write_rows(out, rows)
     return Fused(out, len(rows), changed)
+
+
+def _read_questions(path: Path) -> Iterator[Prediction]:
+    """Yield the predictions of a file; refuse an id that is there twice, and too many."""
+    seen = set[str]()
+    for row in read_predictions(path):
+        if row.sample_id in seen:
+            raise InputError(f'{path} has the id "{one_line(row.sample_id)[:80]}" twice. Give each once.')
+        seen.add(row.sample_id)
+        _check_count(len(seen), path)
+        yield row
+
+
+def _check_count(count: int, path: Path) -> None:
+    if count > MOST_ANSWERS:
+        raise InputError(f"{path} has more than {MOST_ANSWERS:,} answers. Give those of one task and split.")
+
+
+def _check_any(count: int, path: Path) -> None:
+    if not count:
+        raise InputError(f"{path} and the other file have no answers. Give predictions of the same samples.")
 
 
 def _scores(row: Prediction, path: Path) -> tuple[float, ...]:
@@ -128,10 +152,11 @@ def _fuse_rankings(first: Path, second: Path, out: Path) -> Fused:
             answers, changed = answers + 1, changed + ([one for one, _ in means[:1]] != list(ranking)[:1])
             lines = [[int(one[0]), *(one[1:] or (0.0, 0.0)), score] for one, score in means]
             start = f'"{section}": [' if open_section is None else ", " if section == open_section else f'], "{section}": ['
-            file.write((start + json.dumps({"desc_id": int(key) if key.isdecimal() else key, "predictions": lines})).encode())
+            file.write((start + json.dumps({"desc_id": id_as_written(key), "predictions": lines})).encode())
             open_section = section
-        file.write(b"]}" if open_section else b"}")
+        file.write(b"]}")
         _check_left({" ".join(one): None for one in others}, first)
+        _check_any(answers, first)
     return Fused(out, answers, changed)
 
 
@@ -145,19 +170,20 @@ def _read_rankings(path: Path) -> Iterator[tuple[str, str, Rows]]:
     before = None
     with open_bounded(path, advice=PREDICTIONS) as file:
         for section, row in iterate_rows(file, path, FORM):
-            key, rows = (row.get("desc_id"), row.get("predictions")) if isinstance(row, dict) else (None, None)
-            if section not in SECTIONS or isinstance(key, bool) or not isinstance(key, str | int) or not isinstance(rows, list):
+            key, rows = (read_id(row.get("desc_id")), row.get("predictions")) if isinstance(row, dict) else (None, None)
+            if section not in SECTIONS or key is None or not isinstance(rows, list):
                 raise InputError(f"{path}: expected {FORM}, found another row in {one_line(section)[:40]}.")
             if before is not None and section != before:
                 ended.add(before)
             before = section
-            where = f'{path}: the query "{one_line(str(key))[:80]}" of {section}'
-            if (section, str(key)) in seen or section in ended or len(rows) > MOST_OF_QUERY:
+            where = f'{path}: the query "{one_line(key)[:80]}" of {section}'
+            if (section, key) in seen or section in ended or len(rows) > MOST_OF_QUERY:
                 raise InputError(f"{where} is there twice, or has more than {MOST_OF_QUERY:,} predictions. Give each once, the best of it.")
-            seen.add((section, str(key)))
-            if any(not isinstance(one, list) or len(one) != 4 or not all(map(_is_number, one)) for one in rows):
+            seen.add((section, key))
+            _check_count(len(seen), path)
+            if not all(map(_is_prediction, rows)):
                 raise InputError(f"{where} has a prediction that is not [video number, start, end, score].")
-            yield section, str(key), np.array(rows, np.float64).reshape(-1, 4)
+            yield section, key, np.array(rows, np.float64).reshape(-1, 4)
 
 
 def _ranking(rows: Rows, section: str) -> Ranking:
@@ -167,6 +193,10 @@ def _ranking(rows: Rows, section: str) -> Ranking:
     for *place, score in rows.tolist():
         scores.setdefault(tuple(place[:width]), score)
     return scores
+
+
+def _is_prediction(row: object) -> bool:
+    return isinstance(row, list) and len(row) == 4 and all(map(_is_number, row)) and row[0] == int(row[0])
 
 
 def _is_number(value: object) -> bool:

@@ -21,7 +21,7 @@ from vip.tasks.json_rows import iterate_rows, open_bounded
 from vip.tasks.records import Found, FoundMoments, Prediction, Sample
 from vip.tasks.value.annotations import MOST_LETTERS, MOST_LINE_BYTES
 from vip.tasks.value.datasets import Dataset
-from vip.untrusted import one_line, parse_json
+from vip.untrusted import MAX_INTEGER, MIN_INTEGER, one_line, parse_json, printable_json
 from vip.wording import option
 
 MOST_JSON_BYTES = 8 * 2**20  # of answers to questions; those of TVQA have 0.3 MB
@@ -29,6 +29,8 @@ PREDICTIONS = "Give a file of predictions, at most 100 a query."
 MOST_OF_QUERY = 1000
 """Predictions of a query that are read; the first 100 of them count."""
 MOST_SECONDS = 1e9
+MOST_ID_DIGITS = 18
+"""Of an id that is written as a number; it fits 64 bits."""
 FORM = '{"VCMR": [{"desc_id": …, "predictions": […]}, …]}'
 SECTIONS = {"VCMR": "vcmr", "SVMR": "svmr", "VR": "vr"}
 
@@ -86,7 +88,7 @@ def _read_answers(path: Path, dataset: Dataset) -> Iterator[Prediction]:
     for key, value in pairs:
         if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < dataset.options:
             raise InputError(
-                f'{path}: the answer to "{one_line(key)[:80]}" is {one_line(str(value))[:40]}, and must be an index from 0 to'
+                f'{path}: the answer to "{one_line(key)[:80]}" is {_shown(value)[:40]}, and must be an index from 0 to'
                 f" {dataset.options - 1}."
             )
         yield Prediction(sample_id=key, value=value)
@@ -156,18 +158,18 @@ def _check_sections(path: Path, found: Mapping[str, Mapping[str, Any]], samples:
 
 def _read_query(row: Any, section: str, names: Mapping[int, str], path: Path) -> tuple[str, Sequence[int], object]:
     """Return the id of a query, the numbers of its videos, and its predictions."""
-    key = row.get("desc_id") if isinstance(row, dict) else None
+    key = read_id(row.get("desc_id")) if isinstance(row, dict) else None
     rows = row.get("predictions") if isinstance(row, dict) else None
-    if isinstance(key, bool) or not isinstance(key, str | int) or not isinstance(rows, list):
+    if key is None or not isinstance(rows, list):
         raise InputError(f'{path}: a row of {section} is not {{"desc_id": …, "predictions": […]}}.')
-    where = f'{path}: the query "{one_line(str(key))[:80]}" of {section}'
+    where = f'{path}: the query "{one_line(key)[:80]}" of {section}'
     if len(rows) > MOST_OF_QUERY:
         raise InputError(f"{where} has {len(rows):,} predictions, and at most {MOST_PREDICTIONS} count. Give the best {MOST_PREDICTIONS}.")
     rows = rows[:MOST_PREDICTIONS]
     if section == "VR":
         numbers: Sequence[Any] = [one[0] if isinstance(one, list) and one else one for one in rows]
         _check_numbers(numbers, where)
-        return str(key), numbers, _named(numbers, names)
+        return key, numbers, _named(numbers, names)
     if not set(map(type, rows)) <= {list} or not set(map(len, rows)) <= {3, 4}:
         raise InputError(f"{where} has a prediction that is not [video number, start, end, score].")
     columns: Sequence[Sequence[Any]] = list(zip(*rows, strict=False))[:3]  # a score may be missing
@@ -175,7 +177,7 @@ def _read_query(row: Any, section: str, names: Mapping[int, str], path: Path) ->
     _check_numbers(numbers, where)
     _check_times(starts, ends, where)
     return (
-        str(key),
+        key,
         numbers,
         FoundMoments(videos=_named(numbers, names), starts_s=tuple(map(float, starts)), ends_s=tuple(map(float, ends))),
     )
@@ -193,15 +195,16 @@ def _check_times(starts: Sequence[Any], ends: Sequence[Any], where: str) -> None
         return
     for start, end in zip(starts, ends, strict=True):
         if type(start) not in (int, float) or type(end) not in (int, float) or not -MOST_SECONDS < start <= end < MOST_SECONDS:
-            raise InputError(f"{where} has a moment from {one_line(str(start))[:20]} to {one_line(str(end))[:20]}: these are no times.")
+            raise InputError(f"{where} has a moment from {_shown(start)[:20]} to {_shown(end)[:20]}: these are no times.")
 
 
-def _check_numbers(numbers: Sequence[object], where: str) -> None:
-    if set(map(type, numbers)) <= {int}:
+def _check_numbers(numbers: Sequence[Any], where: str) -> None:
+    if set(map(type, numbers)) <= {int} and (not numbers or (min(numbers) >= MIN_INTEGER and max(numbers) <= MAX_INTEGER)):
         return
     for number in numbers:
-        if type(number) is not int and not (isinstance(number, float) and number.is_integer()):
-            raise InputError(f"{where} names a video {one_line(str(number))[:40]}: it must be a number of the index of videos.")
+        is_whole = type(number) is int or (isinstance(number, float) and number.is_integer())
+        if not is_whole or not MIN_INTEGER <= number <= MAX_INTEGER:
+            raise InputError(f"{where} names a video {_shown(number)[:40]}: it must be a number of the index of videos.")
 
 
 # ---------------------------------------------------------------- writing
@@ -223,8 +226,8 @@ def write_submission(file: IO[str], dataset: Dataset, predictions: Iterable[tupl
         json.dump({sample.id: prediction.value for sample, prediction in rows}, file)
     elif dataset.category == "captioning":
         for sample, prediction in rows:
-            row = {"video_id": sample.clip or sample.video, "clip_id": _number(sample.id), "descs": [{"desc": prediction.value}]}
-            file.write(json.dumps(row, ensure_ascii=False) + "\n")
+            row = {"video_id": sample.clip or sample.video, "clip_id": id_as_written(sample.id), "descs": [{"desc": prediction.value}]}
+            file.write(printable_json(row) + "\n")
     else:
         json.dump(_sections(rows, numbers), file)
 
@@ -238,7 +241,7 @@ def _sections(rows: Sequence[tuple[Sample, Prediction]], numbers: Mapping[str, i
         for section, name in SECTIONS.items():
             value = getattr(found, name)
             if value is not None:
-                sections.setdefault(section, []).append({"desc_id": _number(sample.id), "predictions": _numbered(value, numbers)})
+                sections.setdefault(section, []).append({"desc_id": id_as_written(sample.id), "predictions": _numbered(value, numbers)})
     return sections
 
 
@@ -254,5 +257,26 @@ def _numbered(value: FoundMoments | tuple[str, ...], numbers: Mapping[str, int])
         ) from exc
 
 
-def _number(key: str) -> int | str:
-    return int(key) if key.isascii() and key.isdigit() and not (key.startswith("0") and len(key) > 1) else key
+# ---------------------------------------------------------------- ids and what is shown
+
+
+def read_id(value: object) -> str | None:
+    """Return an id as text; None for what is none, such as a number beyond 64 bits."""
+    if isinstance(value, str):
+        return value
+    return str(value) if type(value) is int and MIN_INTEGER <= value <= MAX_INTEGER else None
+
+
+def id_as_written(key: str) -> int | str:
+    """Return a number for an id that is written as one, and the text of any other: `007` is not `7`."""
+    is_number = len(key) <= MOST_ID_DIGITS and key.isascii() and key.isdigit() and (key == "0" or not key.startswith("0"))
+    return int(key) if is_number else key
+
+
+def _shown(value: object) -> str:
+    """Return a value for a message; lists may be too deep, and numbers too long, to be written."""
+    if isinstance(value, list | tuple | dict):
+        return "a list or an object"
+    if isinstance(value, int) and not MIN_INTEGER <= value <= MAX_INTEGER:
+        return "a number beyond 64 bits"
+    return one_line(str(value))
