@@ -60,3 +60,19 @@ def test_letters_of_every_language_are_written_as_they_are(tmp_path: Path) -> No
     assert write_records(tmp_path / "r.json", made) == 2
     assert "ein Vögelchen 鳥" in (tmp_path / "r.json").read_text(encoding="utf-8")
     assert list(read_records(tmp_path / "r.json")) == made
+
+
+def test_what_a_terminal_obeys_is_escaped(tmp_path: Path) -> None:
+    made = [record("a \x9b31m dog \u202e and \x7f more")]
+    write_records(tmp_path / "r.json", made)
+    assert not set("\x9b\u202e\x7f") & set((tmp_path / "r.json").read_text(encoding="utf-8"))
+    assert list(read_records(tmp_path / "r.json")) == made
+
+
+@pytest.mark.parametrize("answers", [[["dog"]] * 1001, [[]] * 1001, [["dog"] * 1001]])
+def test_a_thousand_answers_of_a_record_are_read_and_no_more(answers: list[list[str]], tmp_path: Path) -> None:
+    write_records(tmp_path / "r.json", [record(additional_answers=[["dog"]] * 1000), record(additional_answers=answers)])
+    rows = read_records(tmp_path / "r.json")
+    assert len(next(rows).additional_answers) == 1000
+    with pytest.raises(InputError, match="row 2: it has more than 1,000 workers or answers"):
+        next(rows)

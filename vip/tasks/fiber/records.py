@@ -7,7 +7,6 @@ Training records have no additional answers. A worker's first answer is the most
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,12 +17,14 @@ from vip import store
 from vip.errors import InputError
 from vip.metrics.human_agreement import BlankAnswers
 from vip.tasks.json_rows import iterate_array, open_bounded
-from vip.untrusted import one_line
+from vip.untrusted import one_line, printable_json
 
 BLANK = "_____"
 FORM = '[{"video_id": …, "masked_caption": …, "label": …, "additional_answers": [[…]]}, …]'
 MOST_BYTES = 2**30
 MOST_LETTERS = 10_000  # of a caption
+MOST_ANSWERS = 1000
+"""Of a record, and of its workers: each is held against all others. FIBER has some ten workers."""
 Seconds = Annotated[int, Field(ge=-(10**9), le=10**9)]
 
 
@@ -65,7 +66,7 @@ def read_records(path: Path) -> Iterator[FiberRecord]:
     with open_bounded(path, MOST_BYTES) as file:
         for number, row in enumerate(iterate_array(file, path, FORM), 1):
             try:
-                yield FiberRecord.model_validate(row)
+                record = FiberRecord.model_validate(row)
             except ValidationError as exc:
                 error = exc.errors()[0]
                 where = ".".join(map(str, error["loc"]))
@@ -73,6 +74,10 @@ def read_records(path: Path) -> Iterator[FiberRecord]:
                     f"{path}, row {number:,}: {one_line(where)[:80]}{': ' if where else ''}"
                     f"{one_line(error['msg'].removeprefix('Value error, '))[:200]}. Expected {FORM}."
                 ) from exc
+            workers = record.additional_answers
+            if max(len(workers), sum(map(len, workers))) > MOST_ANSWERS:
+                raise InputError(f"{path}, row {number:,}: it has more than {MOST_ANSWERS:,} workers or answers. Give a part of them.")
+            yield record
 
 
 def write_records(path: Path, records: Iterable[FiberRecord]) -> int:
@@ -83,7 +88,7 @@ def write_records(path: Path, records: Iterable[FiberRecord]) -> int:
             row: dict[str, Any] = record.model_dump()
             if not record.additional_answers:
                 del row["additional_answers"]
-            file.write((("[" if not count else ",") + "\n" + json.dumps(row, ensure_ascii=False)).encode())
+            file.write((("[" if not count else ",") + "\n" + printable_json(row)).encode())
             count += 1
         file.write(b"\n]\n" if count else b"[]\n")
     return count
