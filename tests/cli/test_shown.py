@@ -168,7 +168,7 @@ def test_reports_of_damaged_runs_end_with_8_and_all_others_with_0(vip: Vip, tmp_
     assert [sorted(row) for row in rows[:3]] == [["error", "exit_code", "run"], ["report", "run"], ["index"]]
     assert "1 of 2 runs could not be reported." in err
     assert (tmp_path / "runs" / "index.html").read_bytes() == write_index(
-        tmp_path / "runs", failed={tmp_path / "runs" / "a.vip": rows[0]["error"]}
+        tmp_path / "runs", failed={tmp_path / "runs" / "a.vip": rows[0]["error"]}, pages_are_new=True
     ).read_bytes()
 
 

@@ -110,7 +110,7 @@ def test_only_from_the_first_packet_on_that_was_not_kept_the_file_is_read(
 
     file = File()
     file.index, file._next = index_of(), 0
-    file._cached = {place: packet(40 * place) for place in kept}  # type: ignore[assignment]
+    file._cached = SimpleNamespace(take={place: packet(40 * place) for place in kept}.get)  # type: ignore[assignment]
     assert [one.pts for one in file._read(first, last)] == found
     assert sought == asked
 
@@ -161,7 +161,7 @@ def test_where_only_some_packets_are_known_one_alone_is_read(place: int) -> None
 
     file = File()
     file.index, file._next = replace(index_of(), is_sparse=True), 0
-    file._cached = {}  # type: ignore[assignment]
+    file._cached = SimpleNamespace(take={}.get)  # type: ignore[assignment]
     file._container = SimpleNamespace(seek=lambda stamp, stream: sought.append(stamp))  # type: ignore[assignment]
     file._stream = SimpleNamespace()  # type: ignore[assignment]
     assert [one.pts for one in file._read(place, place)] == sought == [40 * place]
