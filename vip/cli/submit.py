@@ -55,6 +55,7 @@ def submit_command(
     """Write predictions as a benchmark's server takes them, and check them: names, forms, every id once."""
     from vip.errors import UsageError, did_you_mean
     from vip.store import unlinked
+    from vip.tasks.value.archive import named_by_zip
     from vip.tasks.value.submit import make_submission, missing_files
     from vip.tasks.value.suite import SUITE
 
@@ -62,7 +63,8 @@ def submit_command(
     if suite != SUITE:
         raise UsageError(f'There is no suite "{suite}" with a server.{did_you_mean(suite, [SUITE])}')
     out = out or unlinked(Path("submission"))
-    written = make_submission(sources, out, annotations=annotations, split=split, overwrite=overwrite)
+    with named_by_zip():
+        written = make_submission(sources, out, annotations=annotations, split=split, overwrite=overwrite)
     missing = missing_files(written)
     if as_json:
         print_json({"suite": suite, "path": str(out), "files": [asdict(one) for one in written], "missing": missing})

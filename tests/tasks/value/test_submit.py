@@ -330,7 +330,7 @@ def test_a_zip_of_many_files_is_no_submission(tmp_path: Path) -> None:
     for count in (200, 201):
         with ZipFile(tmp_path / f"{count}.zip", "w") as archive:
             for place in range(count):
-                archive.writestr(f"vlep/{place}.json", "{}")
+                archive.writestr(f"vlep/{place}_dev_predictions.json", "{}")
     with unpacked_submission(tmp_path / "200.zip") as folder:
         assert len(list((folder / "vlep").iterdir())) == 200
     with (

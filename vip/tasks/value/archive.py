@@ -2,22 +2,27 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, gettempdir
 from zipfile import ZipFile, ZipInfo
 
-from vip.errors import InputError
+from vip.errors import InputError, VipError
 from vip.files import ZIP_DAMAGE, open_named
 from vip.tasks.json_rows import MOST_BYTES
 from vip.tasks.value.datasets import BY_KEY
 from vip.untrusted import one_line
 
 MOST_FILES = 200
+MOST_UNPACKED_BYTES = 2**30
+"""Of all files together."""
 BLOCK_BYTES = 2**20
 _LITTER = frozenset({"__MACOSX", ".DS_Store"})
 """What the archiver of macOS adds."""
+_PREFIX = "vip-zip-"
 
 
 @contextmanager
@@ -30,15 +35,28 @@ def unpacked_submission(path: Path) -> Iterator[Path]:
     if path.is_dir() or path.suffix != ".zip":
         yield path
         return
-    with TemporaryDirectory(prefix="vip-zip-") as place:
+    with named_by_zip(), TemporaryDirectory(prefix=_PREFIX) as place:
+        folder = Path(place) / path.name
+        folder.mkdir()
         try:
             with open_named(path) as packed, ZipFile(packed) as archive:
                 for one in _checked(path, archive.infolist()):
-                    _unpack(path, archive, one, Path(place))
+                    _unpack(path, archive, one, folder)
         except ZIP_DAMAGE as exc:
             problem = getattr(exc, "strerror", None) or str(exc)
             raise InputError(f"{path} cannot be unpacked ({one_line(problem)[:80]}). Zip the folders of the tasks again.") from exc
-        yield Path(place)
+        yield folder
+
+
+@contextmanager
+def named_by_zip() -> Iterator[None]:
+    """Name files of an unpacked zip in messages as `s.zip/tvr/…`, without the folder that they are in for a while."""
+    try:
+        yield
+    except VipError as exc:
+        place = re.escape(str(Path(gettempdir()) / _PREFIX)) + rf"\w+{re.escape(os.sep)}"
+        exc.args = (re.sub(place, "", str(exc)),)
+        raise
 
 
 def _checked(path: Path, members: list[ZipInfo]) -> list[ZipInfo]:
@@ -51,7 +69,23 @@ def _checked(path: Path, members: list[ZipInfo]) -> list[ZipInfo]:
             raise InputError(f"{path} has the folder {one_line(parts[0])[:80]} around its tasks. Zip the folders of the tasks themselves.")
         if len(parts) != 2 or parts[0] not in BY_KEY or ".." in parts or "\\" in one.filename:
             raise InputError(f"{path} holds {one_line(one.filename)[:80]}, no file of a task such as tvr/tvr_val_predictions.json.")
+    _check_names(path, files)
+    if sum(one.file_size for one in files) > MOST_UNPACKED_BYTES:  # no member unpacks to more than it says
+        raise InputError(f"{path} unpacks to more than {MOST_UNPACKED_BYTES:,} bytes. Give the best 100 predictions a query.")
     return files
+
+
+def _check_names(path: Path, files: list[ZipInfo]) -> None:
+    """Refuse a task none of whose files is named as predictions are."""
+    names: dict[str, list[str]] = {}
+    for one in files:
+        key, name = PurePosixPath(one.filename).parts
+        names.setdefault(key, []).append(name)
+    for key, found in names.items():
+        dataset = BY_KEY[key]
+        if not any(f"_{split}_predictions" in name for name in found for split in dataset.splits):
+            wanted = dataset.submission_name(dataset.split_name("val"))
+            raise InputError(f"{path} holds {key}/{one_line(min(found))[:80]}. Name the predictions {wanted}.")
 
 
 def _unpack(path: Path, archive: ZipFile, member: ZipInfo, folder: Path) -> None:
