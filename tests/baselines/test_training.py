@@ -79,7 +79,9 @@ def test_the_weights_of_the_first_of_the_best_epochs_are_kept(scores: list[float
 
 def test_a_training_goes_on_with_what_was_best_before(tmp_path: Path) -> None:
     loop = loop_over(tmp_path, [0.3, 0.2])
-    checkpoint: dict[str, Any] = {"state_dict": {}}
+    counts = {"ready": 2, "started": 2, "processed": 2, "completed": 1}
+    loops = {"fit_loop": {"epoch_progress": {"current": counts}}}
+    checkpoint: dict[str, Any] = {"state_dict": {}, "lr_schedulers": [], "loops": loops}
     loop.on_save_checkpoint(checkpoint)
     other = loop_over(tmp_path, [])
     other.on_load_checkpoint(checkpoint)

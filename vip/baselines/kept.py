@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from torch import nn
 
 MOST_WEIGHT_BYTES = 8 * 2**30
+RUN_ADVICE = ". Delete the folder, or run"
+"""What `vip.store` says about a file of a run of `vip extract`, which is none of a training."""
 
 
 class HashedSettings(Protocol):
@@ -55,7 +57,8 @@ def read_kept(path: Path, kind: type[RecordT], missing: str) -> RecordT:
     try:
         record: Any = store.read_json(path, kind)
     except StoreError as exc:
-        raise InputError(f"{path} is damaged ({one_line(str(exc))[:200]}). Train the model again.") from exc
+        problem = one_line(str(exc)).partition(RUN_ADVICE)[0]
+        raise InputError(f"{path} is damaged ({problem[:200]}). Train the model again.") from exc
     kept: Kept = record
     if kept.settings_sha256 != kept.settings.sha256:
         raise InputError(f"{path} was changed by hand: its settings are not those of its hash. Train the model again.")

@@ -13,11 +13,14 @@ It may come from a stranger: names are fixed, numbers are bounded, weights are r
 from __future__ import annotations
 
 import os
+import pickle
+import warnings
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
+import torch
 from pydantic import Field
 
 from vip import files, store
@@ -25,15 +28,18 @@ from vip.baselines.features import MOST_CLIPS, MOST_WIDTH
 from vip.baselines.kept import MOST_WEIGHT_BYTES, build_with_tensors, load_tensors, read_kept, write_tensors
 from vip.baselines.learner import Learner
 from vip.baselines.nextqa.interface import InputSizes
+from vip.baselines.resumed import anew, check_sizes, most_of_file, stated_bytes
 from vip.baselines.settings import BaselineSettings
 from vip.baselines.vocabulary import WordVocabulary, read_vocabulary
 from vip.errors import InputError
 from vip.records import Record, RecordPart
-from vip.untrusted import DAMAGE, one_line
+from vip.untrusted import DAMAGE
 from vip.wording import option
 
 MODEL, VOCABULARY, BERT, WEIGHTS = "model.json", "vocabulary.txt", "bert", "weights.safetensors"
 EPOCHS, LAST = "epochs.jsonl", "last.ckpt"
+PART = f"{LAST}{store.PARTIAL_SUFFIX}"
+MOST_EPOCHS, MOST_SCORE = 1_000_000, 1e6
 LearnerT = TypeVar("LearnerT", bound=Learner)
 
 
@@ -56,11 +62,11 @@ class SizesRecord(RecordPart):
 class EpochRecord(Record):
     """One row of epochs.jsonl."""
 
-    epoch: int
+    epoch: int = Field(ge=1, le=MOST_EPOCHS)
     """From 1."""
     loss: float
     """Mean over the batches of the training set."""
-    score: float
+    score: float = Field(ge=-MOST_SCORE, le=MOST_SCORE)
     """Mean over the questions of val, between 0 and 1, by `training.best_by`."""
     learning_rate: float
     is_best: bool
@@ -105,7 +111,8 @@ def read_model(folder: Path) -> TrainedModel:
 
 def count_epochs(folder: Path) -> int:
     """Return how many epochs have ended."""
-    return store.count_rows(folder / EPOCHS) if store.exists(folder / EPOCHS) else 0
+    path, advice = folder / EPOCHS, f"Begin the training anew: {option('overwrite')}."
+    return sum(1 for line in store.lines(path, advice=advice) if line.strip()) if store.exists(path) else 0
 
 
 def write_weights(path: Path, learner: Learner) -> None:
@@ -154,18 +161,38 @@ def find_vocabulary(folder: Path, settings: BaselineSettings) -> WordVocabulary 
 
 
 def find_last(folder: Path) -> Path | None:
-    """Return the file that a training goes on from; None where there is none. Lightning opens it by its name, whatever it is.
+    """Return the file that a training goes on from; None where there is none. Errors as of `read_last`."""
+    return None if read_last(folder) is None else folder / LAST
+
+
+def read_last(folder: Path) -> dict[str, Any] | None:
+    """Return what a training goes on from; None where there is none. Lightning opens it by its name, whatever it is.
 
     Raises:
-        InputError: it is a link, no regular file, or unpacks to more than any training has.
+        InputError: it is a link, no regular file, damaged, or has more numbers than a file of its size can have.
     """
     path = folder / LAST
     if not os.path.lexists(path):
         return None
     try:
-        with files.open_file(path, most_bytes=MOST_WEIGHT_BYTES) as file:
-            files.check_unpacked(file, MOST_WEIGHT_BYTES)
-    except (OSError, *DAMAGE, zipfile.BadZipFile) as exc:
-        problem = getattr(exc, "strerror", None) or str(exc)
-        raise InputError(f"{path} cannot be read ({one_line(problem)[:100]}). Begin the training anew: {option('overwrite')}.") from exc
-    return path
+        with files.open_file(path, most_bytes=MOST_WEIGHT_BYTES) as file, warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of torch, about tensors that are refused later
+            most = most_of_file(os.fstat(file.fileno()).st_size, MOST_WEIGHT_BYTES)
+            files.check_unpacked(file, most)
+            state = torch.load(file, map_location="cpu", weights_only=True)
+        if not isinstance(state, dict):
+            raise ValueError("it is no state of a training")
+        if stated_bytes(state) > most:
+            raise ValueError("it names more numbers than it has bytes")
+    except (OSError, RuntimeError, *DAMAGE, pickle.UnpicklingError, zipfile.BadZipFile) as exc:
+        raise anew(path, getattr(exc, "strerror", None) or str(exc)) from exc
+    return state
+
+
+def check_begun(folder: Path, build: Callable[[], LearnerT]) -> None:
+    """Refuse a folder whose settings state other sizes than its weights have, before they take memory.
+
+    Raises:
+        InputError: they do, or what the training goes on from is damaged.
+    """
+    check_sizes(folder / LAST, read_last(folder), build, _trained_names)

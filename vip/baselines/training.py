@@ -23,8 +23,10 @@ from torch.optim.lr_scheduler import LambdaLR, ReduceLROnPlateau
 from torch.utils.data import DataLoader, Dataset, Sampler
 
 from vip import store
+from vip.baselines.installed import is_first_process
 from vip.baselines.learner import Learner
-from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, EpochRecord, find_last, write_weights
+from vip.baselines.resumed import anew, check_like, check_optimizer, check_progress, check_schedules, clear_places, groups_of
+from vip.baselines.run_folder import EPOCHS, LAST, PART, WEIGHTS, EpochRecord, find_last, write_weights
 from vip.errors import BackendError, InputError
 from vip.protocols import Observer
 from vip.untrusted import one_line
@@ -82,6 +84,8 @@ class LinearDecay:
 
 
 Schedule = Plateau | LinearDecay
+PROGRESS = ("best", "num_bad_epochs", "cooldown_counter", "last_epoch", "_last_lr")
+"""What a plateau goes on with; the rest are its settings."""
 
 
 class EpochOrder(Sampler[int]):
@@ -148,7 +152,10 @@ def train(
     Raises:
         BackendError: the device is not there, or its memory does not suffice.
         InputError: the loss is not a number any more, or the file to go on from is damaged.
+        StoreError: something is in the way of what is written.
     """
+    if is_first_process():
+        clear_places(folder, (WEIGHTS, EPOCHS, LAST), PART)
     loop = TrainingLoop(learner, settings, schedule, learning_rate, folder, observer, len(train_batches))
     last = find_last(folder) if resume else None
     with quiet_lightning(), ExitStack() as bars, translated(machine):
@@ -159,9 +166,7 @@ def train(
         except Exception as exc:
             if last is None or loop.has_begun:
                 raise
-            raise InputError(
-                f"{last} cannot be read ({one_line(str(exc))[:100]}). Begin the training anew: {option('overwrite')}."
-            ) from exc
+            raise anew(last, str(exc)) from exc
     return loop.rows
 
 
@@ -189,6 +194,10 @@ class TrainingLoop(LightningModule):
         self.strict_loading = False  # weights that are never trained are not in the file
         self._plateau: ReduceLROnPlateau | None = None
         self._plateau_state: dict[str, Any] | None = None
+        self._saved_schedules: list[Any] | None = None
+        """Of the file to go on from; None in a training that begins."""
+        self._first_groups: list[dict[str, Any]] = []
+        self._first_schedules: list[dict[str, Any]] = []
         self._losses: list[Tensor] = []
         self._scores: list[float] = []
         self._advance: Callable[[], None] = _do_nothing
@@ -200,17 +209,26 @@ class TrainingLoop(LightningModule):
             epochs = self.settings.epochs
             an_epoch = max(1, int(self.trainer.estimated_stepping_batches) // epochs)
             going = LambdaLR(optimizer, lambda step: schedule.factor(step / an_epoch, epochs))
+            self._first_groups, self._first_schedules = groups_of(optimizer), [going.state_dict()]
             return {"optimizer": optimizer, "lr_scheduler": {"scheduler": going, "interval": "step"}}
         optimizer = torch.optim.Adam(learning, lr=self.start_rate)
+        self._first_groups = groups_of(optimizer)
         self._plateau = ReduceLROnPlateau(optimizer, mode="max", factor=schedule.factor, patience=schedule.patience)
         if self._plateau_state is not None:
-            self._plateau.load_state_dict(self._plateau_state)
+            check_like(self._plateau_state, self._plateau.state_dict())
+            self._plateau.load_state_dict({name: self._plateau_state[name] for name in PROGRESS})
         return optimizer
 
     def transfer_batch_to_device(self, batch: Any, device: torch.device, dataloader_idx: int) -> Any:
         return batch.to(device)
 
     # ------------------------------------------------------------ train
+
+    def on_train_start(self) -> None:
+        """Look through what Lightning has taken from the file to go on from."""
+        if self._saved_schedules is not None:
+            check_schedules(self._saved_schedules, self._first_schedules)
+            check_optimizer(self.trainer.optimizers[0], self._first_groups)
 
     def on_train_epoch_start(self) -> None:
         self.has_begun = True
@@ -257,7 +275,7 @@ class TrainingLoop(LightningModule):
                 f"epoch {row.epoch} of {self.settings.epochs}: loss {loss:.4f}, {self.settings.best_by} on val {100 * score:.2f}"
                 f"{' (best)' if row.is_best else ''}"
             )
-        part = self.folder / f"{LAST}{store.PARTIAL_SUFFIX}"
+        part = self.folder / PART
         if self.is_first:
             part.unlink(missing_ok=True)  # in a folder of somebody else it may be a link to any file
         self.trainer.save_checkpoint(part)
@@ -286,7 +304,8 @@ class TrainingLoop(LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.rows = [EpochRecord.model_validate(row) for row in checkpoint["vip"]["rows"]]
-        self._plateau_state = checkpoint["vip"]["plateau"]
+        self._plateau_state, self._saved_schedules = checkpoint["vip"]["plateau"], checkpoint["lr_schedulers"]
+        check_progress(checkpoint, len(self.rows))
 
 
 def _do_nothing() -> None:

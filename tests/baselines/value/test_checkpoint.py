@@ -12,6 +12,7 @@ import pytest
 import torch
 
 from tests.baselines.value.tiny_hero import QUESTIONS, tiny
+from vip.baselines import resumed
 from vip.baselines.value import checkpoint
 from vip.baselines.value.batches import collate_questions
 from vip.baselines.value.checkpoint import (
@@ -251,7 +252,7 @@ def test_a_checkpoint_that_unpacks_to_far_more_and_a_pipe_are_refused(tmp_path: 
 
 def test_a_small_file_that_names_far_more_numbers_than_it_has_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tensor whose rows are all the same one, and a model of such sizes would have them all."""
-    monkeypatch.setattr(checkpoint, "SPARE_BYTES", 0)
+    monkeypatch.setattr(resumed, "SPARE_BYTES", 0)
     tied = torch.zeros(2**18)
     assert set(read_tensors(saved(tmp_path, {"a": tied, "b": tied, "c": tied}))) == {"a", "b", "c"}
     with pytest.raises(InputError, match="names more numbers than any checkpoint of HERO has"):

@@ -17,11 +17,11 @@ from vip.baselines.fiber.data import BlankItem, Collator, check_items, items_sha
 from vip.baselines.fiber.filler import Filler
 from vip.baselines.fiber.run_folder import FILLER, TrainedFiller, read_filler
 from vip.baselines.fiber.settings import FillerSettings
-from vip.baselines.fiber.t5 import FOLDER, build_t5, load_t5, save_t5
+from vip.baselines.fiber.t5 import FOLDER, load_t5, make_t5, read_t5, save_t5
 from vip.baselines.fiber.video import ClipFeatures, open_clip_features
 from vip.baselines.installed import is_first_process
 from vip.baselines.kept import read_before
-from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, count_epochs
+from vip.baselines.run_folder import EPOCHS, LAST, WEIGHTS, check_begun, count_epochs
 from vip.baselines.training import EpochOrder, LinearDecay, Machine, make_loader, train
 from vip.errors import StoreError, UsageError
 from vip.protocols import Observer
@@ -192,6 +192,20 @@ def _first_t5(record: TrainedFiller, weights: str | None, folder: Path) -> tuple
     return load_t5(weights)
 
 
+def _make_learner(record: TrainedFiller, weights: str | None, folder: Path, *, is_begun: bool) -> Filler:
+    """Return the learner as it begins; where weights were saved, its T5 is as large as those and has random ones."""
+    if not is_begun:
+        t5, tokenizer = _first_t5(record, weights, folder)
+        return Filler(record.settings, t5, tokenizer, record.width)
+    config, tokenizer = read_t5(folder)
+
+    def build() -> Filler:
+        return Filler(record.settings, make_t5(config, folder), tokenizer, record.width)
+
+    check_begun(folder, build)
+    return build()
+
+
 def _run(
     record: TrainedFiller,
     weights: str | None,
@@ -208,8 +222,8 @@ def _run(
         observer.note(f"{counted(settings.training.epochs, 'epoch')} are done already. Ask for more: {option('epochs', 'NUMBER')}.")
         return record
     torch.manual_seed(settings.training.seed)
-    t5, tokenizer = build_t5(folder) if store.exists(folder / LAST) else _first_t5(record, weights, folder)
-    learner = Filler(settings, t5, tokenizer, record.width)
+    learner = _make_learner(record, weights, folder, is_begun=resume and store.exists(folder / LAST))
+    tokenizer = learner.tokenizer
     learner.train()
     collate = Collator(tokenizer, settings.options, features)
     batch = max(1, settings.training.batch // machine.devices)  # each device has its share

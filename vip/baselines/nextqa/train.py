@@ -33,6 +33,7 @@ from vip.baselines.run_folder import (
     WEIGHTS,
     SizesRecord,
     TrainedModel,
+    check_begun,
     count_epochs,
     find_vocabulary,
     load_weights,
@@ -251,7 +252,7 @@ def _run(
     if resume and is_first_process() and count_epochs(folder) >= settings.training.epochs and record.is_finished:
         observer.note(f"{counted(settings.training.epochs, 'epoch')} are done already. Ask for more: {option('epochs', 'NUMBER')}.")
         return record
-    learner, words = _make_learner(record, data, folder, score_answer, is_begun=store.exists(folder / LAST))
+    learner, words = _make_learner(record, data, folder, score_answer, is_begun=store.exists(folder / LAST), resume=resume)
     if isinstance(words, StoredWords):
         words.files = [StoredTexts(path) for path in data.texts]
         for file, items in zip(words.files, (data.train, data.val), strict=True):
@@ -283,19 +284,29 @@ def _run(
 
 
 def _make_learner(
-    record: TrainedModel, data: TrainingData, folder: Path, score_answer: ScoreAnswer, *, is_begun: bool
+    record: TrainedModel, data: TrainingData, folder: Path, score_answer: ScoreAnswer, *, is_begun: bool, resume: bool
 ) -> tuple[MultiChoiceLearner | OpenEndedLearner, WordVectors]:
     """Return the learner as it begins, and its words. Vectors of GloVe are not read again where weights are there already."""
     settings = record.settings
     vocabulary = find_vocabulary(folder, settings)
     vectors = None
+
+    def words_with(vectors: torch.Tensor | None) -> WordVectors:
+        return make_words(settings.words, vocabulary, vectors, bert=folder / BERT, stored_width=record.sizes.stored_words)
+
+    def learner_with(words: WordVectors, vectors: torch.Tensor | None) -> MultiChoiceLearner | OpenEndedLearner:
+        return make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, vectors, score_answer=score_answer)
+
+    if resume:
+        kept = words_with(None) if settings.words.kind == "bert" else None  # its weights are in files of its own
+        check_begun(folder, lambda: learner_with(words_with(None) if kept is None else kept, None))
     if vocabulary is not None and not is_begun:
         if record.glove_words is not None and data.glove is None:
             raise UsageError(f"This training began with vectors of GloVe. Name them again: {option('glove', 'FILE')}.")
         vectors = torch.from_numpy(_first_vectors(settings, data, vocabulary)[0])
     torch.manual_seed(settings.training.seed)
-    words = make_words(settings.words, vocabulary, vectors, bert=folder / BERT, stored_width=record.sizes.stored_words)
-    return make_learner(settings, record.sizes.to_input_sizes(), words, vocabulary, vectors, score_answer=score_answer), words
+    words = words_with(vectors)
+    return learner_with(words, vectors), words
 
 
 def _first_vectors(

@@ -21,14 +21,13 @@ import torch
 from torch import Tensor, nn
 
 from vip import files, store
+from vip.baselines.resumed import most_of_file, stated_bytes
 from vip.baselines.value.hero import Hero
 from vip.baselines.value.interface import Fusion, HeroSettings
 from vip.errors import InputError
 from vip.untrusted import one_line
 
 MOST_BYTES = 8 * 2**30
-MOST_TIMES, SPARE_BYTES = 4, 2**26
-"""Its tensors have no more than so many times the bytes of a file, and some: torch packs nothing, and tied weights are there twice."""
 ATTENTION = {
     "in_proj_weight": ("query.weight", "key.weight", "value.weight"),
     "in_proj_bias": ("query.bias", "key.bias", "value.bias"),
@@ -214,14 +213,14 @@ def read_tensors(path: Path) -> dict[str, Tensor]:
     try:
         with opened as file, warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of torch, about tensors that are refused below
-            most = min(MOST_BYTES, MOST_TIMES * os.fstat(file.fileno()).st_size + SPARE_BYTES)
+            most = most_of_file(os.fstat(file.fileno()).st_size, MOST_BYTES)
             files.check_unpacked(file, most)
             tensors: Any = torch.load(file, map_location="cpu", weights_only=True)
     except Exception as exc:  # a damaged pickle raises anything
         raise InputError(f"{path} holds no tensors that can be read ({one_line(str(exc))[:100]}). Download it again.") from exc
     if not isinstance(tensors, dict) or not all(isinstance(k, str) and _has_numbers(v) for k, v in tensors.items()):
         raise InputError(f"{path} holds something else than tensors by name. Give the weights of a model, not the state of a training.")
-    if sum(one.numel() * one.element_size() for one in tensors.values()) > most:  # a small file can name a tensor of any shape
+    if stated_bytes(tensors) > most:  # a small file can name a tensor of any shape
         raise InputError(f"{path} names more numbers than any checkpoint of HERO has. Give the file that the authors publish.")
     return {_renamed(name): tensor for name, tensor in tensors.items()}
 

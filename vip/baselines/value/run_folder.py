@@ -20,6 +20,8 @@ from torch import nn
 
 from vip import store
 from vip.baselines.kept import build_with_tensors, load_tensors, read_kept, write_tensors
+from vip.baselines.resumed import check_sizes
+from vip.baselines.run_folder import read_last
 from vip.baselines.value.interface import HeroModel, HeroSettings, build
 from vip.baselines.value.settings import ValueSettings, known_tasks
 from vip.errors import InputError
@@ -29,19 +31,20 @@ from vip.wording import option
 
 HERO, WEIGHTS, VALIDATIONS, LAST = "hero.json", "weights.safetensors", "validations.jsonl", "last.ckpt"
 ALL_TASKS = 11
-MOST_TASKS, MOST_FEATURES, MOST_LETTERS, MOST_SCORE = 100, 100, 200, 1e6
+MOST_TASKS, MOST_FEATURES, MOST_LETTERS, MOST_SCORE, MOST_STEPS = 100, 100, 200, 1e6, 10**12
 Name = Annotated[str, Field(max_length=MOST_LETTERS)]
 """What stands in predictions and messages."""
+Score = Annotated[float, Field(ge=-MOST_SCORE, le=MOST_SCORE)]
 
 
 class ValidationRecord(Record):
     """One row of validations.jsonl."""
 
-    step: int
+    step: int = Field(ge=1, le=MOST_STEPS)
     """From 1."""
-    losses: dict[str, float]
+    losses: dict[Name, float] = Field(max_length=MOST_TASKS)
     """Of each task the mean over its batches since the last validation."""
-    scores: dict[str, float]
+    scores: dict[Name, Score] = Field(min_length=1, max_length=MOST_TASKS)
     """Of each task its target metric on val, × 100."""
     learning_rate: float
     """Of the encoder."""
@@ -84,7 +87,7 @@ class TrainedHero(Record):
     """Of the examples of train and val."""
     best_step: int | None = None
     """None before the first validation."""
-    best_scores: dict[Name, Annotated[float, Field(ge=-MOST_SCORE, le=MOST_SCORE)]] = Field(default_factory=dict, max_length=MOST_TASKS)
+    best_scores: dict[Name, Score] = Field(default_factory=dict, max_length=MOST_TASKS)
     is_finished: bool = False
     versions: dict[str, str] = Field(default_factory=dict)
 
@@ -165,6 +168,15 @@ def build_with_weights(path: Path, settings: HeroSettings) -> HeroModel:
         InputError: it is missing or damaged, or is of another model.
     """
     return build_with_tensors(path, lambda: build(settings), _own_names, _missing(path))
+
+
+def check_begun(folder: Path, settings: HeroSettings) -> None:
+    """Refuse a folder whose settings state other sizes than its weights have, before they take memory.
+
+    Raises:
+        InputError: they do, or what the training goes on from is damaged.
+    """
+    check_sizes(folder / LAST, read_last(folder), lambda: build(settings), lambda model: model.state_dict().keys())
 
 
 def _missing(path: Path) -> str:

@@ -25,7 +25,9 @@ from torch.optim.lr_scheduler import LambdaLR
 from torch.utils.data import DataLoader, Dataset
 
 from vip import store
-from vip.baselines.run_folder import find_last
+from vip.baselines.installed import is_first_process
+from vip.baselines.resumed import anew, check_optimizer, check_progress, check_schedules, clear_places, groups_of
+from vip.baselines.run_folder import PART, find_last
 from vip.baselines.training import Machine, quiet_lightning, seed_of, translated
 from vip.baselines.value.data import Example
 from vip.baselines.value.interface import Batch, HeroModel, build
@@ -34,8 +36,6 @@ from vip.baselines.value.sampling import BatchPlan, Drawn, groups_by_video
 from vip.baselines.value.settings import TrainingSettings, ValueSettings
 from vip.errors import InputError
 from vip.protocols import Observer
-from vip.untrusted import one_line
-from vip.wording import option
 
 Validate = Callable[[HeroModel], Mapping[str, float]]
 """The target metric of each task on val, × 100."""
@@ -107,7 +107,10 @@ def train_stage(
     Raises:
         BackendError: the device is not there, or its memory does not suffice.
         InputError: the loss is not a number any more, or the file to go on from is damaged.
+        StoreError: something is in the way of what is written.
     """
+    if is_first_process():
+        clear_places(folder, (WEIGHTS, VALIDATIONS, LAST), PART)
     loop = StageLoop(model, settings, data, folder, observer, machine)
     last = find_last(folder) if resume else None
     with quiet_lightning(), ExitStack() as bars, translated(machine):
@@ -118,9 +121,7 @@ def train_stage(
         except Exception as exc:
             if last is None or loop.has_begun:
                 raise
-            raise InputError(
-                f"{last} cannot be read ({one_line(str(exc))[:100]}). Begin the training anew: {option('overwrite')}."
-            ) from exc
+            raise anew(last, str(exc)) from exc
     return loop.rows
 
 
@@ -139,6 +140,10 @@ class StageLoop(LightningModule):
         self.has_begun = False
         """Whether a step was made: what failed before is the file to go on from."""
         self._losses: dict[str, list[Tensor]] = {}
+        self._saved_schedules: list[Any] | None = None
+        """Of the file to go on from; None in a training that begins."""
+        self._first_groups: list[dict[str, Any]] = []
+        self._first_schedules: list[dict[str, Any]] = []
         self._advance: Callable[[], None] = _do_nothing
 
     def configure_optimizers(self) -> Any:
@@ -149,7 +154,9 @@ class StageLoop(LightningModule):
         def factor(done: int) -> float:
             return learning_rate_factor(done + 1, training.warmup_steps, training.steps)
 
-        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": LambdaLR(optimizer, factor), "interval": "step"}}
+        going = LambdaLR(optimizer, factor)
+        self._first_groups, self._first_schedules = groups_of(optimizer), [going.state_dict()]
+        return {"optimizer": optimizer, "lr_scheduler": {"scheduler": going, "interval": "step"}}
 
     def train_dataloader(self) -> DataLoader[Any]:
         training, shares = self.settings.training, self.settings.tasks
@@ -178,6 +185,12 @@ class StageLoop(LightningModule):
         return batch[0], batch[1].to(device)
 
     # ------------------------------------------------------------ train
+
+    def on_train_start(self) -> None:
+        """Look through what Lightning has taken from the file to go on from."""
+        if self._saved_schedules is not None:
+            check_schedules(self._saved_schedules, self._first_schedules)
+            check_optimizer(self.trainer.optimizers[0], self._first_groups)
 
     def on_train_epoch_start(self) -> None:
         self.has_begun = True
@@ -221,7 +234,7 @@ class StageLoop(LightningModule):
         self.rows.append(row)
         if self.is_first:
             self._write(row)
-        part = self.folder / f"{LAST}{store.PARTIAL_SUFFIX}"
+        part = self.folder / PART
         if self.is_first:
             part.unlink(missing_ok=True)  # in a folder of somebody else it may be a link to any file
         self.trainer.save_checkpoint(part)
@@ -248,6 +261,10 @@ class StageLoop(LightningModule):
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         self.rows = [ValidationRecord.model_validate(row) for row in checkpoint["vip"]["rows"]]
+        if any(row.scores.keys() - self.settings.tasks.keys() for row in self.rows):
+            raise ValueError("a score is of no task of this training")
+        check_progress(checkpoint, len(self.rows))
+        self._saved_schedules = checkpoint["lr_schedulers"]
 
 
 class PlannedBatches(Dataset[tuple[str, Batch]]):

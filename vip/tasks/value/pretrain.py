@@ -86,7 +86,7 @@ def pretrain(request: PretrainRequest, *, observer: Observer) -> TrainedHero:
             _check_same(before, record, folder)
             if before.is_finished:
                 observer.note(f"{folder} is trained already.")
-                return before
+                return before.model_copy(update={"train_items": record.train_items, "val_items": record.val_items})
         model = draw_model(settings)
         load_weights(model, request.weights, observer)
         if before is None and is_first_process():

@@ -165,7 +165,7 @@ def _train_stage(stage: Stage, run: _Run) -> TrainedHero:
     """Train one stage into its folder; one that is finished is left as it is."""
     from vip.baselines.training import Machine
     from vip.baselines.value.run_folder import HERO as RECORD
-    from vip.baselines.value.run_folder import is_stage, read_hero
+    from vip.baselines.value.run_folder import check_begun, is_stage, read_hero
     from vip.baselines.value.tokenizer import FOLDER
     from vip.baselines.value.training import StageData, draw_model, train_stage
 
@@ -185,6 +185,8 @@ def _train_stage(stage: Stage, run: _Run) -> TrainedHero:
             clear_training(folder)
             run.encoder.copy_to(folder / FOLDER)
             store.write_json(folder / RECORD, record)
+        if before is not None:
+            check_begun(folder, settings.model)
         model = draw_model(settings)
         _load_first_weights(model, stage, run)
         machine = Machine(device=request.device, devices=request.devices, workers=request.workers)
