@@ -127,3 +127,31 @@ def test_a_file_that_cannot_be_read_is_said_before_a_model_is_asked_for(
     found = " ".join(capsys.readouterr().err.split())
     assert said in found
     assert "spaCy" not in found
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("map", "val.json", "--seed", "-1"), "A seed is a number from 0 to 4,294,967,295, not -1. Change --seed."),
+        (("map", "val.json", "--seed", "4294967296"), "not 4294967296. Change --seed."),
+        (("errors", "p.jsonl", "--annotations", "val.json", "-o", "e.csv"), "e.csv is the name of the CSV file"),
+    ],
+)
+def test_options_that_do_not_fit_are_said_before_a_file_is_read(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert run(["fiber", *arguments]) == 2
+    assert said in " ".join(capsys.readouterr().err.split())
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_perplexity_without_bounds_is_null_in_json(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    row = {"schema_version": 1, "sample_id": "x", "value": "dog", "label_log_probabilities": [-1e5]}
+    Path("p.jsonl").write_text(json.dumps(row) + "\n", encoding="utf-8")
+    assert run(["fiber", "likelihoods", "p.jsonl", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out, parse_constant=pytest.fail)
+    assert (found["perplexity"], found["n"]) == (None, 1)

@@ -49,6 +49,8 @@ vip fiber hits val.json -o hits/ --workers policy.toml
 vip fiber hits blanks.jsonl --video-url "https://example.org/{id}.mp4"
 """
 
+MOST_SEED = 2**32 - 1  # of scikit-learn
+
 app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", help="Let people fill the blanks of FIBER, and collect their answers.")
 
 Blanks = Annotated[Path, typer.Argument(help="What vip samples --task fiber wrote, or records in the authors' form.", show_default=False)]
@@ -224,10 +226,13 @@ def errors_command(
     quiet: Quiet = False,
 ) -> None:
     """Show what models answer wrong where people agree: a page in the form of Table 7, and the same as CSV."""
+    from vip.errors import UsageError
     from vip.tasks.fiber.errors import read_cases, write_error_page, write_error_rows
     from vip.tasks.files import check_new
 
     console = Console(quiet=quiet, as_json=as_json)
+    if out.suffix.lower() == ".csv":
+        raise UsageError(f"{out} is the name of the CSV file, which stands beside the page. Name the page with {named_option('out')}.")
     rows = out.with_suffix(".csv")
     for path in (out, rows):
         check_new(path, overwrite=overwrite)
@@ -242,6 +247,7 @@ def errors_command(
 @app.command("likelihoods", epilog=LIKELIHOODS_EXAMPLES)
 def likelihoods_command(predictions: Predictions, table: TableOption = "text", as_json: AsJson = False, quiet: Quiet = False) -> None:
     """Show how likely models hold their answers and the labels, where their predictions say it."""
+    import math
     from dataclasses import asdict
 
     from vip.cli.score import FORMATS, check_word, print_tables
@@ -256,7 +262,8 @@ def likelihoods_command(predictions: Predictions, table: TableOption = "text", a
         raise InputError(f"{without[0]} has no likelihoods. Give predictions of a model that writes them.")
     if as_json:
         for name, one in found.items():
-            print_json({"predictions": name, **asdict(one)})
+            figures = {key: value if value is None or math.isfinite(value) else None for key, value in asdict(one).items()}
+            print_json({"predictions": name, **figures})
         return
     print_tables([likelihood_table(found)], table, console)
 
@@ -284,6 +291,8 @@ def map_command(
     console = Console(quiet=quiet, as_json=as_json)
     if most < LEAST_ROWS:
         raise UsageError(f"A map shows {LEAST_ROWS} answers or more, not {most}. Change {named_option('most')}.")
+    if not 0 <= seed <= MOST_SEED:
+        raise UsageError(f"A seed is a number from 0 to {MOST_SEED:,}, not {seed}. Change {named_option('seed')}.")
     check_new(out, overwrite=overwrite)
     next(read_records(records), None)  # what cannot be read is said before the encoder is asked for
     check_tsne()
