@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -116,6 +117,15 @@ def test_a_record_that_is_missing_or_damaged_is_one_sentence(text: str | None, s
     with pytest.raises(InputError, match=said) as caught:
         read_kept(tmp_path / "model.json", TrainedModel, "Give another folder.")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("place", ["fifo", "folder", "damaged"])
+def test_a_record_that_cannot_be_read_names_the_next_step_of_a_training(place: str, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    {"fifo": lambda: os.mkfifo(path), "folder": path.mkdir, "damaged": lambda: path.write_text("{")}[place]()
+    with pytest.raises(InputError, match=r"model\.json is damaged \(.*\)\. Train the model again\.") as caught:
+        read_kept(path, TrainedModel, "")
+    assert "extract" not in str(caught.value)
 
 
 def test_a_record_whose_settings_were_changed_by_hand_is_refused(tmp_path: Path) -> None:

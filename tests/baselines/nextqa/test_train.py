@@ -382,6 +382,18 @@ def test_sizes_that_a_stranger_states_take_no_memory(task: str, tmp_path: Path, 
         answers(tmp_path / "run", data.val, data)
 
 
+@pytest.mark.parametrize("is_saved", [True, False])
+def test_sizes_that_a_stranger_states_take_no_memory_where_a_training_goes_on(is_saved: bool, tmp_path: Path, data: TrainingData) -> None:
+    record = trained(tmp_path / "run", data, settings("evqa", "training.epochs=1"))
+    large = record.settings.model_copy(update={"options": {**record.settings.options, "hidden": 8192}})
+    changed = record.model_copy(update={"settings": large, "settings_sha256": large.sha256, "is_finished": False})
+    (tmp_path / "run" / "model.json").write_text(changed.model_dump_json())
+    if not is_saved:
+        (tmp_path / "run" / "last.ckpt").unlink()
+    with pytest.raises(InputError, match="it holds weights of another model" if is_saved else "weights, and none were saved"):
+        trained(tmp_path / "run", data, resume=True, epochs=2)
+
+
 def test_a_checkpoint_of_a_stranger_runs_nothing(tmp_path: Path, data: TrainingData) -> None:
     folder = tmp_path / "run"
     trained(folder, data, settings("evqa", "training.epochs=1"))

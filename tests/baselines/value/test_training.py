@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
 from pathlib import Path
 from types import SimpleNamespace
@@ -18,7 +19,7 @@ from vip.baselines.value.interface import HeroModel
 from vip.baselines.value.run_folder import LAST, VALIDATIONS, WEIGHTS, ValidationRecord, load_weights, mean_text
 from vip.baselines.value.settings import ValueSettings, load_settings
 from vip.baselines.value.training import StageData, StageLoop, draw_model, learning_rate_factor, parameter_groups, train_stage
-from vip.errors import InputError
+from vip.errors import InputError, StoreError
 from vip.protocols import SilentObserver
 
 TASKS = ("tvr", "vatex_en_r", "tvqa", "violin", "vlep", "tvc", "yc2c")
@@ -181,6 +182,68 @@ def test_a_damaged_file_to_go_on_from_is_one_sentence(tmp_path: Path) -> None:
     (tmp_path / LAST).write_bytes(b"no checkpoint")
     with pytest.raises(InputError, match=r"last\.ckpt cannot be read .* Begin the training anew: --overwrite"):
         train(tmp_path, settings_of("tvqa", stage="tvqa"), Scores({"tvqa": 1.0}), resume=True)
+
+
+def epochs_are(state: dict[str, Any], count: int) -> None:
+    progress = state["loops"]["fit_loop"]["epoch_progress"]
+    for kind in progress:
+        progress[kind] = dict.fromkeys(progress[kind], count)
+
+
+def without_rows(state: dict[str, Any]) -> None:
+    state["vip"]["rows"] = []
+    epochs_are(state, 2)
+
+
+CHANGES: dict[str, Any] = {
+    "shape": lambda state: state["optimizer_states"][0]["state"][0].update(exp_avg=torch.zeros(3)),
+    "lr": lambda state: state["optimizer_states"][0]["param_groups"][0].update(lr="x"),
+    "base_lrs": lambda state: state["lr_schedulers"][0].update(base_lrs=["\x1b[31m"] * 4),
+    "last_epoch": lambda state: state["lr_schedulers"][0].update(last_epoch=-5),
+    "count": lambda state: epochs_are(state, -5),
+    "no rows": without_rows,
+    "no scores": lambda state: state["vip"]["rows"][0].update(scores={}),
+    "high score": lambda state: state["vip"]["rows"][0].update(scores={"tvqa": 1e308}),
+    "other task": lambda state: state["vip"]["rows"][0].update(scores={"tvqa\x1b[31m": 1.0}),
+    "large": lambda state: state.update(x=torch.zeros(1).expand(10**9)),
+}
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ValueSettings]:
+    """A training that was stopped behind its first validation."""
+    settings, folder = settings_of("tvqa", stage="tvqa", steps=4, validate_every=2), tmp_path_factory.mktemp("run")
+
+    class Stops(Scores):
+        def __call__(self, model: HeroModel) -> Mapping[str, float]:
+            if self.models == 1:
+                raise KeyboardInterrupt
+            return super().__call__(model)
+
+    with pytest.raises(KeyboardInterrupt):
+        train(folder, settings, Stops({"tvqa": 1.0}))
+    return folder, settings
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_a_file_to_go_on_from_that_a_stranger_changed_is_one_sentence(
+    change: str, stopped: tuple[Path, ValueSettings], tmp_path: Path
+) -> None:
+    shutil.copytree(stopped[0], tmp_path / "run")
+    state = torch.load(tmp_path / "run" / LAST, weights_only=True)
+    CHANGES[change](state)
+    torch.save(state, tmp_path / "run" / LAST)
+    with pytest.raises(InputError, match=r"last\.ckpt cannot be read \(.*\)\. Begin the training anew: --overwrite\.$") as caught:
+        train(tmp_path / "run", stopped[1], Scores({"tvqa": 1.0}), resume=True)
+    assert "\x1b" not in str(caught.value)
+
+
+def test_a_folder_in_the_way_is_found_before_the_first_step(tmp_path: Path) -> None:
+    (tmp_path / f"{LAST}.vip-part").mkdir()
+    scores = Scores({"tvqa": 1.0})
+    with pytest.raises(StoreError, match=r"last\.ckpt\.vip-part cannot be deleted: .*\. Delete it, or name another folder with -o"):
+        train(tmp_path, settings_of("tvqa", stage="tvqa", steps=1, validate_every=1), scores)
+    assert scores.models == 0
 
 
 # ---------------------------------------------------------------- means

@@ -97,6 +97,15 @@ def test_a_training_goes_on_with_the_same_alone(tmp_path: Path, trained: Trained
         run(out, **data(tmp_path, "a", "b", "c"), resume=True)
 
 
+def test_figures_of_a_finished_training_are_those_of_its_videos(tmp_path: Path, trained: Trained) -> None:
+    """A folder of somebody else may state others, or none."""
+    given = data(tmp_path, "a", "b", "c")
+    record, _ = run(tmp_path / "out", **given)
+    (tmp_path / "out" / run_folder.HERO).write_text(record.model_copy(update={"val_items": {}, "train_items": {"x": 5}}).model_dump_json())
+    again, _ = run(tmp_path / "out", **given, resume=True)
+    assert again == record
+
+
 def test_a_training_that_is_replaced_leaves_nothing_of_the_old_one(tmp_path: Path, trained: Trained) -> None:
     given = data(tmp_path, "a", "b")
     out = tmp_path / "out"

@@ -147,6 +147,24 @@ def test_a_training_goes_on_with_the_same_alone(folder: Path, trained: Trained) 
             train(folder, resume=True)
 
 
+@pytest.mark.parametrize(("is_saved", "says"), [(True, "it holds weights of another model"), (False, "and none were saved")])
+def test_sizes_that_a_folder_states_take_no_memory(is_saved: bool, says: str, folder: Path, trained: Trained) -> None:
+    (record,), _ = train(folder)
+    stage = folder / "run" / "tvqa"
+    settings = record.settings.model_copy(update={"model": record.settings.model.model_copy(update={"hidden": 8192, "heads": 8})})
+    if is_saved:
+        (call,) = trained.calls
+        torch.save({"state_dict": {f"model.{name}": value for name, value in call.weights.items()}}, stage / run_folder.LAST)
+        (stage / run_folder.HERO).write_text(record.model_copy(update={"is_finished": False}).model_dump_json())
+        train(folder, resume=True, assignments=())
+        assert trained.calls[-1].resume is True
+    large = {"settings": settings, "settings_sha256": settings.sha256, "is_finished": False}
+    (stage / run_folder.HERO).write_text(record.model_copy(update=large).model_dump_json())
+    with pytest.raises(InputError, match=f"{says}.* Begin the training anew: --overwrite"):
+        train(folder, resume=True, assignments=())
+    assert len(trained.calls) == 1 + is_saved
+
+
 def test_other_answers_of_either_split_are_other_annotations(folder: Path, trained: Trained) -> None:
     train(folder)
     for split, video in (("train", "v0"), ("val", "v2")):
