@@ -19,7 +19,7 @@ from vip.metrics.statistics import DifferenceTest, Floats, bootstrap_weighted, c
 from vip.tasks.infilling import VideoInfilling
 from vip.tasks.pairs import JoinedFile, Pairs, join_files
 from vip.tasks.records import Prediction, Sample
-from vip.tasks.score import MOST_ENGINES, _named, _restrict, choose_metrics, frame_budget, is_mean, score
+from vip.tasks.score import MOST_ENGINES, _named, choose_metrics, frame_budget, is_mean, score
 
 DOMAINS = (("Games",), ("Sports",), ("Games", "Sports"), ("Games",), ("Sports",), ("Games",))
 SAMPLES = [sample(str(n), "a b", "c d", video=f"v{n // 2}", groups={"domain": DOMAINS[n]}) for n in range(6)]
@@ -392,7 +392,15 @@ def test_as_many_engines_as_a_result_names_are_all_there_are(more: int) -> None:
     assert _named([]) is None
 
 
-def test_a_metric_without_a_single_answer_has_no_value_in_groups() -> None:
-    nothing = Result(value=None, value_answered=None, per_sample=(), n=0, unscored={}, signature="x")
-    found = _restrict(nothing, [0, 3])
-    assert (found.value, found.value_answered, found.n) == (None, None, 0)
+class OfAnotherSection(LargestLength):
+    """A metric of what the file has no answers of."""
+
+    def score(self, pairs: Sequence[tuple[Sample, Prediction]]) -> Result:
+        return Result(value=None, value_answered=None, per_sample=(), n=0, unscored={}, signature="x")
+
+
+def test_a_metric_without_a_single_answer_has_no_value_anywhere(tmp_path: Path) -> None:
+    done = score(scored_file(tmp_path), WordTask(), [OfAnotherSection(), *WordTask().metrics])
+    found = done.result.metrics["largest"]
+    assert {found.value, *(one.value for one in found.groups.get("domain", {}).values())} == {None}
+    assert list(done.values) == ["word-share"]

@@ -99,7 +99,7 @@ def score(
             without = sum(scored.unscored.values()) - sum(status != "ok" for status in statuses)
             scores[metric.name] = scores[metric.name].model_copy(update={"without_value": max(0, without)})
             scores[metric.name] = _calibrated(scores[metric.name], metric, [key.id for key in keys], scored)
-            if scored.per_sample is not None:
+            if scored.per_sample:  # a metric without a single answer has none
                 values[metric.name] = scored.per_sample_or_zero
             advance()
     unscored = Counter(status for status in statuses if status != "ok")
@@ -240,7 +240,7 @@ def _score_with_groups(result: Result, metric: TaskMetric, pairs: Pairs) -> Scor
                 groups[grouping][name] = make_score(metric.score(list(some)), some, metric)
             else:
                 groups[grouping][name] = _unscored_group(result, len(some))
-    two = {grouping: members for grouping, members in by_grouping.items() if len(members) == 2 and is_a_mean}
+    two = {grouping: members for grouping, members in by_grouping.items() if len(members) == 2 and is_a_mean and result.per_sample}
     values, keys = result.per_sample_or_zero if two else (), pairs.keys
     contrasts = tuple(_contrast(values, grouping, members, keys) for grouping, members in two.items())
     update = {"groups": groups, "contrasts": contrasts}
