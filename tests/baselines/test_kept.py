@@ -122,7 +122,12 @@ def test_a_record_that_is_missing_or_damaged_is_one_sentence(text: str | None, s
 @pytest.mark.parametrize("place", ["fifo", "folder", "damaged"])
 def test_a_record_that_cannot_be_read_names_the_next_step_of_a_training(place: str, tmp_path: Path) -> None:
     path = tmp_path / "model.json"
-    {"fifo": lambda: os.mkfifo(path), "folder": path.mkdir, "damaged": lambda: path.write_text("{")}[place]()
+    if place == "fifo":
+        os.mkfifo(path)
+    elif place == "folder":
+        path.mkdir()
+    else:
+        path.write_text("{")
     with pytest.raises(InputError, match=r"model\.json is damaged \(.*\)\. Train the model again\.") as caught:
         read_kept(path, TrainedModel, "")
     assert "extract" not in str(caught.value)

@@ -17,7 +17,7 @@ from vip.baselines.fiber.answer import fill_blanks, open_filler, open_zero_shot
 from vip.baselines.fiber.data import BlankItem
 from vip.baselines.fiber.run_folder import FILLER, TrainedFiller, is_filler, read_filler
 from vip.baselines.fiber.settings import load_settings
-from vip.baselines.fiber.t5 import build_t5, load_t5, save_t5
+from vip.baselines.fiber.t5 import load_t5, make_t5, read_t5, save_t5
 from vip.baselines.settings import parse_assignments
 from vip.errors import InputError, UsageError
 
@@ -85,6 +85,6 @@ def test_a_t5_takes_the_place_of_an_earlier_one_and_of_what_a_killed_run_left(t5
     save_t5(*saved, tmp_path)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["t5"]
     assert not (tmp_path / "t5" / "added.json").exists()
-    built, tokenizer = build_t5(tmp_path)
-    assert built.config.d_model == saved[0].config.d_model
+    config, tokenizer = read_t5(tmp_path)
+    assert make_t5(config, tmp_path).config.d_model == saved[0].config.d_model
     assert tokenizer.get_vocab() == saved[1].get_vocab()

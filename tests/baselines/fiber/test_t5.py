@@ -14,10 +14,15 @@ pytest.importorskip("transformers")
 
 from tests.baselines.fiber.made import write_t5
 from vip.baselines.fiber import t5
-from vip.baselines.fiber.t5 import build_t5, load_t5
+from vip.baselines.fiber.t5 import load_t5, make_t5, read_t5
 from vip.errors import BackendError, InputError
 
 pytestmark = pytest.mark.slow
+
+
+def build(folder: Path) -> Any:
+    config, _ = read_t5(folder)
+    return make_t5(config, folder)
 
 
 @pytest.mark.parametrize(
@@ -25,11 +30,11 @@ pytestmark = pytest.mark.slow
 )
 def test_a_t5_that_no_memory_holds_is_refused_before_it_is_built(changed: dict[str, Any], tmp_path: Path) -> None:
     write_t5(tmp_path / "t5")
-    build_t5(tmp_path)
+    build(tmp_path)
     path = tmp_path / "t5" / "config.json"
     path.write_text(json.dumps(json.loads(path.read_text()) | changed))
     with pytest.raises(InputError, match="holds no T5 that can be built"):
-        build_t5(tmp_path)
+        build(tmp_path)
     with pytest.raises(BackendError):
         load_t5(f"t5:{tmp_path / 't5'}")
 
@@ -41,11 +46,11 @@ def test_no_link_and_no_pipe_stands_for_a_file_of_a_t5(name: str, tmp_path: Path
     (kept / name).unlink(missing_ok=True)
     (kept / name).symlink_to(tmp_path / "mine")
     with pytest.raises(InputError, match="it is a link, or lies behind one"):
-        build_t5(tmp_path)
+        build(tmp_path)
     (kept / name).unlink()
     os.mkfifo(kept / name)
     with pytest.raises(InputError, match="it is no regular file"):
-        build_t5(tmp_path)
+        build(tmp_path)
     with pytest.raises(BackendError, match=r"it is no regular file|has no config"):
         load_t5(f"t5:{kept}")
 

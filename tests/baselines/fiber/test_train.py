@@ -39,6 +39,14 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> FillerData:
     return FillerData(train=train, val=val, features=(write_npy(tmp_path_factory.mktemp("i3d"), [*train, *val]),))
 
 
+def test_sizes_that_a_stranger_states_take_no_memory_where_a_training_goes_on(tmp_path: Path, t5: str, data: FillerData) -> None:
+    train_filler(settings("text", "training.epochs=1"), FillerData(train=data.train, val=data.val), t5, tmp_path, observer=SilentObserver())
+    path = tmp_path / "t5" / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"d_ff": 2**22}))
+    with pytest.raises(InputError, match=r"last\.ckpt cannot be read \(it holds weights of another model, such as "):
+        train_filler(None, FillerData(train=data.train, val=data.val), None, tmp_path, epochs=2, resume=True, observer=SilentObserver())
+
+
 def test_a_training_that_goes_on_ends_as_one_that_never_stopped(tmp_path: Path, t5: str, data: FillerData) -> None:
     from vip.baselines.fiber.answer import fill_blanks, open_filler
 

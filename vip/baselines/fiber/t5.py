@@ -101,12 +101,6 @@ def save_t5(t5: Any, tokenizer: Any, folder: Path) -> None:
         raise StoreError(f"{folder / FOLDER} cannot be written: {exc.strerror}. Choose another folder with {option('out')}.") from exc
 
 
-def build_t5(folder: Path) -> tuple[Any, Any]:
-    """Return the T5 of a run folder with random weights, and its tokenizer. Errors as of `read_t5`."""
-    config, tokenizer = read_t5(folder)
-    return make_t5(config, folder), tokenizer
-
-
 def read_t5(folder: Path) -> tuple[Any, Any]:
     """Return how the T5 of a run folder is built, and its tokenizer.
 
