@@ -14,6 +14,7 @@ pytest.importorskip("lightning")
 
 import torch
 
+from tests.baselines.changed_checkpoints import epochs_are, without_rows
 from vip.baselines import resumed
 from vip.baselines.learner import Learner
 from vip.baselines.resumed import check_like, check_sizes, stated_bytes
@@ -82,17 +83,6 @@ def group(state: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def epochs_are(state: dict[str, Any], count: int) -> None:
-    progress = state["loops"]["fit_loop"]["epoch_progress"]
-    for kind in progress:
-        progress[kind] = dict.fromkeys(progress[kind], count)
-
-
-def without_rows(state: dict[str, Any]) -> None:
-    state["vip"]["rows"] = []
-    epochs_are(state, 4)
-
-
 CHANGES: dict[str, Change] = {
     "large": lambda state: moments(state).update(exp_avg=torch.zeros(1, dtype=torch.float64).expand(10**9)),
     "shape": lambda state: moments(state).update(exp_avg=torch.zeros(3)),
@@ -105,7 +95,7 @@ CHANGES: dict[str, Change] = {
     "negative": lambda state: epochs_are(state, -(10**9)),
     "other count": lambda state: epochs_are(state, 3),
     "text": lambda state: state["loops"]["fit_loop"]["epoch_progress"]["current"].update(completed="5"),
-    "no rows": without_rows,
+    "no rows": lambda state: without_rows(state, 4),
     "score": lambda state: state["vip"]["rows"][0].update(score=1e308),
     "loss": lambda state: state["vip"]["rows"][0].update(loss=float("inf")),
     "nothing": lambda state: state.clear(),

@@ -21,7 +21,7 @@ from vip.errors import InputError, UsageError
 from vip.extraction.reselection import video_of
 from vip.records import Manifest
 from vip.store import Run, load_run
-from vip.tasks.files import draw_samples
+from vip.tasks.files import MOST_NAME_BYTES, draw_samples
 from vip.tasks.records import Sample, SamplePicture
 from vip.tasks.task import SampleSource, Task
 from vip.untrusted import one_line
@@ -29,7 +29,7 @@ from vip.video import VIDEO_SUFFIXES, FileSource, Source
 from vip.wording import option
 
 DEFAULT_FRAMES = 8
-MOST_NAME_BYTES = 240  # a file name has at most 255, its suffix included
+LONGEST_SUFFIX = max(map(len, VIDEO_SUFFIXES))
 MOST_KNOWN = 1000  # clips whose pictures are remembered: questions about one usually follow each other
 EVENLY_SPACED = "evenly spaced"
 
@@ -92,7 +92,8 @@ class VideoFrames:
         Raises:
             InputError: it is in none of the folders, or its run folder is a link, which whoever made the folder may have put there.
         """
-        is_name = Path(video).name == video and video not in {"", ".", ".."} and len(video.encode(errors="replace")) <= MOST_NAME_BYTES
+        is_short = len(video.encode(errors="replace")) + LONGEST_SUFFIX <= MOST_NAME_BYTES
+        is_name = Path(video).name == video and video not in {"", ".", ".."} and is_short
         name = video if is_name else None
         for folder in self.folders:
             for stem in filter(None, (name, self.places.get(video))):

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import torch
 
+from tests.baselines.changed_checkpoints import epochs_are, without_rows
 from tests.baselines.value.made_value import SMALL, WIDTH, make_examples, make_maker
 from vip.baselines.settings import merge
 from vip.baselines.training import Machine
@@ -40,6 +41,15 @@ class Scores:
         assert not model.training
         self.models += 1
         return self.scores[min(self.models, len(self.scores)) - 1]
+
+
+class StopsAtTheSecond(Scores):
+    """Scores of a training that is stopped at its second validation."""
+
+    def __call__(self, model: HeroModel) -> Mapping[str, float]:
+        if self.models == 1:
+            raise KeyboardInterrupt
+        return super().__call__(model)
 
 
 class Notes(SilentObserver):
@@ -153,14 +163,8 @@ def test_what_was_stopped_and_goes_on_has_the_same_weights(tmp_path: Path) -> No
     scores = {"tvr": 1.0, "tvqa": 1.0}
     train(tmp_path / "whole", settings, Scores(scores))
 
-    class Stops(Scores):
-        def __call__(self, model: HeroModel) -> Mapping[str, float]:
-            if self.models == 1:
-                raise KeyboardInterrupt
-            return super().__call__(model)
-
     with pytest.raises(KeyboardInterrupt):
-        train(tmp_path / "parts", settings, Stops(scores))
+        train(tmp_path / "parts", settings, StopsAtTheSecond(scores))
     rows = train(tmp_path / "parts", settings, Scores(scores), resume=True)
     assert [row.step for row in rows] == [2, 4, 6]
     states = [torch.load(tmp_path / name / LAST, weights_only=True)["state_dict"] for name in ("whole", "parts")]
@@ -184,24 +188,13 @@ def test_a_damaged_file_to_go_on_from_is_one_sentence(tmp_path: Path) -> None:
         train(tmp_path, settings_of("tvqa", stage="tvqa"), Scores({"tvqa": 1.0}), resume=True)
 
 
-def epochs_are(state: dict[str, Any], count: int) -> None:
-    progress = state["loops"]["fit_loop"]["epoch_progress"]
-    for kind in progress:
-        progress[kind] = dict.fromkeys(progress[kind], count)
-
-
-def without_rows(state: dict[str, Any]) -> None:
-    state["vip"]["rows"] = []
-    epochs_are(state, 2)
-
-
 CHANGES: dict[str, Any] = {
     "shape": lambda state: state["optimizer_states"][0]["state"][0].update(exp_avg=torch.zeros(3)),
     "lr": lambda state: state["optimizer_states"][0]["param_groups"][0].update(lr="x"),
     "base_lrs": lambda state: state["lr_schedulers"][0].update(base_lrs=["\x1b[31m"] * 4),
     "last_epoch": lambda state: state["lr_schedulers"][0].update(last_epoch=-5),
     "count": lambda state: epochs_are(state, -5),
-    "no rows": without_rows,
+    "no rows": lambda state: without_rows(state, 2),
     "no scores": lambda state: state["vip"]["rows"][0].update(scores={}),
     "high score": lambda state: state["vip"]["rows"][0].update(scores={"tvqa": 1e308}),
     "other task": lambda state: state["vip"]["rows"][0].update(scores={"tvqa\x1b[31m": 1.0}),
@@ -214,14 +207,8 @@ def stopped(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ValueSettin
     """A training that was stopped behind its first validation."""
     settings, folder = settings_of("tvqa", stage="tvqa", steps=4, validate_every=2), tmp_path_factory.mktemp("run")
 
-    class Stops(Scores):
-        def __call__(self, model: HeroModel) -> Mapping[str, float]:
-            if self.models == 1:
-                raise KeyboardInterrupt
-            return super().__call__(model)
-
     with pytest.raises(KeyboardInterrupt):
-        train(folder, settings, Stops({"tvqa": 1.0}))
+        train(folder, settings, StopsAtTheSecond({"tvqa": 1.0}))
     return folder, settings
 
 
