@@ -231,6 +231,7 @@ def test_labels_are_for_those_of_several_tasks_that_take_some(runs: list[str], t
         evaluate(["none.csv"], ["nextqa-mc", "infilling"], tmp_path / "out", samples=settings, observer=Notes())
 
 
+@pytest.mark.extra("rouge_score")
 @pytest.mark.parametrize(
     ("engine", "said"), [("offline", "offline only describes pictures and answers no questions"), ("openai:gpt-5.4-mini", "OPENAI_API_KEY")]
 )
