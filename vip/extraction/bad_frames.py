@@ -9,6 +9,7 @@ from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
 from vip.extraction.quality import (
     BadRule,
+    Shapes,
     correlation,
     is_blend,
     is_out_of_focus,
@@ -18,6 +19,7 @@ from vip.extraction.quality import (
     rises_from_black,
     same_shape,
     same_view,
+    shapes_of,
     verdict,
 )
 from vip.records import Decision
@@ -39,6 +41,8 @@ NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dar
 
 def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -> dict[int, Decision]:
     """Return the frames that are not worth showing: index -> why."""
+    if not analyses:
+        return {}
     reference = references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     dropped: dict[int, Decision] = {}
     for index, analysis in enumerate(analyses):
@@ -51,10 +55,11 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
     _drop_blends(analyses, dropped)
-    _drop_blurred(analyses, dropped)
+    shapes = shapes_of([analysis.signature for analysis in analyses])
+    _drop_blurred(analyses, shapes, dropped)
     for index in other_pictures(analyses, dropped):
         del dropped[index]
-    _drop_faded(analyses, dropped)
+    _drop_faded(analyses, shapes, dropped)
     return dropped
 
 
@@ -86,16 +91,16 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
 
 
-def _drop_blurred(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+def _drop_blurred(analyses: Sequence[FrameAnalysis], shapes: Shapes, dropped: dict[int, Decision]) -> None:
     """Drop each frame of whose view one twice as sharp, or of whose shape one ten times as sharp, is within 2 s and not dropped itself."""
     sharpest_first = sorted(set(range(len(analyses))) - set(dropped), key=lambda index: -analyses[index].measured.quality.sharpness)
     for index in sharpest_first:
         for other in _near_in_time(index, analyses, dropped):
             mine, its = analyses[index].measured.quality, analyses[other].measured.quality
-            if much_blurrier(mine, its) and (
-                shows_same_view(analyses[index], analyses[other])
-                or is_out_of_focus(mine, its, correlation(analyses[index].signature, analyses[other].signature))
-            ):
+            if not much_blurrier(mine, its):
+                continue
+            cosine, alike = float(analyses[index].view @ analyses[other].view), float(shapes[index] @ shapes[other])
+            if same_view(cosine, alike) or is_out_of_focus(mine, its, alike):
                 sharper = f"the same view at {timecode(analyses[other].time_s)} has {its.sharpness:.0f}"
                 reason = f"dropped: blurred (sharpness {mine.sharpness:.1f}; {sharper})"
                 dropped[index] = Decision(kept=False, rule="blurred", reason=reason, neighbours=(other,))
@@ -119,14 +124,14 @@ def _near_in_time(index: int, analyses: Sequence[FrameAnalysis], dropped: Contai
     return sorted(near, key=lambda other: abs(analyses[other].time_s - time_s))
 
 
-def _drop_faded(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+def _drop_faded(analyses: Sequence[FrameAnalysis], shapes: Shapes, dropped: dict[int, Decision]) -> None:
     """Drop each frame that is a pale copy of one of its neighbours: one on its way from or to black or white."""
     for index in sorted(set(range(len(analyses))) - set(dropped), key=lambda index: analyses[index].measured.quality.contrast):
         for other in _neighbours(index, len(analyses), dropped):
             mine, its = analyses[index].measured.quality, analyses[other].measured.quality
             if not much_paler(mine, its):
                 continue
-            alike = correlation(analyses[index].signature, analyses[other].signature)
+            alike = float(shapes[index] @ shapes[other])
             is_near = abs(analyses[index].time_s - analyses[other].time_s) <= SHARPER_WITHIN_S
             if same_shape(alike) or (is_near and rises_from_black(mine, its, alike)):
                 full = f"{timecode(analyses[other].time_s)} (contrast {mine.contrast:.2f} instead of {its.contrast:.2f})"

@@ -8,7 +8,6 @@ video goes.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -48,6 +47,7 @@ SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler co
 NEARLY_BLACK, SHAPE_IN_DARKNESS = 0.06, 0.6  # brightness and contrast deep in a fade, where people move on
 
 BadRule = Literal["black", "white", "flat", "blurred"]
+Shapes = npt.NDArray[np.float32]
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,12 +218,16 @@ def is_blend(picture: Image, before: Image, after: Image) -> bool:
 
 def correlation(a: Image, b: Image) -> float:
     """Return the correlation of the grey levels of two small pictures in [-1, 1]; 0 where one of them is flat."""
-    one, other = _centred(a), _centred(b)
-    lengths = math.sqrt(float(one @ one) * float(other @ other))
-    return float(one @ other) / lengths if lengths > 0 else 0.0
+    one, other = shapes_of([a, b])
+    return float(one @ other)
 
 
-def _centred(picture: Image) -> npt.NDArray[np.float64]:
-    """Return three times the grey levels, float64 (N,), with a mean of 0."""
-    grey = picture.reshape(-1, 3).astype(np.float64) @ np.ones(3)
-    return np.asarray(grey - grey.mean(), np.float64)
+def shapes_of(pictures: Sequence[Image]) -> Shapes:
+    """Return the grey levels of N small pictures of one size, with a mean of 0 and of length 1: float32 (N, pixels); 0 where one is flat.
+
+    The product of two of them is their correlation.
+    """
+    grey = np.stack(pictures).reshape(len(pictures), -1, 3).sum(axis=2, dtype=np.float32)
+    grey -= grey.mean(axis=1, keepdims=True)
+    length = np.sqrt(np.einsum("ij,ij->i", grey, grey))[:, None]
+    return np.asarray(np.divide(grey, length, out=np.zeros_like(grey), where=length > 0), np.float32)

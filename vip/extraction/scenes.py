@@ -149,14 +149,14 @@ def _best_division(sums: Vectors, mass: Numbers, count: int) -> Places:
     inside = diagonal[None, :] - products - products.T + diagonal[:, None]  # [a, b]: sum of the products of the runs a … b - 1
     length = total[None, :] - total[:, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        loss = np.where(length > 0, length - inside / length, np.inf)
+        loss = np.where(length > 0, length - inside / length, np.inf).T.copy()  # by where runs end: the least of a row is found sooner
     best = np.full(runs + 1, np.inf)
     best[0] = 0.0
     came_from = np.zeros((count + 1, runs + 1), np.int32)
     for scene in range(1, count + 1):
-        tried = best[:, None] + loss
-        came_from[scene] = tried.argmin(axis=0)
-        best = tried.min(axis=0)
+        tried = loss + best
+        came_from[scene] = tried.argmin(axis=1)
+        best = tried.min(axis=1)
     ends = [runs]
     for scene in range(count, 0, -1):
         ends.append(int(came_from[scene, ends[-1]]))
