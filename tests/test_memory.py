@@ -47,6 +47,20 @@ print(before, freed, held_mb())
 """
 
 
+FAULTS = """
+import resource, sys
+from vip.memory import use_one_heap
+
+if sys.argv[1] == "one":
+    use_one_heap()
+before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+for _ in range(100):
+    pictures = [bytearray(b"x") * 2**20 for _ in range(4)]
+    del pictures
+print(resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
+"""
+
+
 def run(script: str, *arguments: str) -> str:
     return subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True).stdout
 
@@ -54,6 +68,10 @@ def run(script: str, *arguments: str) -> str:
 @pytest.mark.parametrize(("how", "is_one"), [("one", True), ("many", False)])
 def test_threads_share_one_heap(how: str, is_one: bool) -> None:
     assert (run(HEAPS, how).count("<heap nr=") == 1) is is_one
+
+
+def test_what_pictures_leave_is_used_for_the_next_ones() -> None:
+    assert 5 * int(run(FAULTS, "one")) < int(run(FAULTS, "many"))
 
 
 def test_what_was_freed_below_something_that_is_held_goes_back() -> None:

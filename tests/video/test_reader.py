@@ -92,6 +92,36 @@ def test_a_sync_frame_that_is_asked_for_is_the_one_nearby(video: Video, asked: l
     assert len(found) == len(asked)
 
 
+def test_a_twin_that_was_closed_is_used_again_by_who_wants_as_many_threads(video: Video) -> None:
+    with video.reopen() as twin:
+        assert len(list(twin.frames(video.index.shown_pts[:3].tolist()))) == 3
+    with video.reopen(threads=2) as other, video.reopen() as again, again.reopen() as new:
+        assert other is not twin
+        assert again is twin
+        assert new is not twin
+        assert [number_in(frame.image) for frame in again.frames(video.index.shown_pts[[1, 12]].tolist())] == [1, 12]
+
+
+@pytest.mark.parametrize("trouble", ["_hurt", "_cannot_open"])
+def test_a_twin_that_saw_damage_is_not_used_again(video: Video, trouble: str) -> None:
+    with video.reopen() as twin:
+        setattr(twin, trouble, True)
+    assert twin._file.closed
+    with video.reopen() as other:
+        assert other is not twin
+
+
+def test_twins_that_wait_are_closed_with_the_first_reader(clips: Clips) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        late = video.reopen()
+        with video.reopen() as twin:
+            pass
+        assert not twin._file.closed
+    assert twin._file.closed
+    late.close()
+    assert late._file.closed
+
+
 def test_packets_that_were_kept_are_not_read_again_by_a_twin(video: Video) -> None:
     with video.reopen() as twin:
         before = twin._file.tell()
@@ -192,9 +222,10 @@ def test_a_reader_closes_each_file_that_it_opened_and_no_other(video: Video) -> 
     video._rewind()
     assert first.closed
     with video.reopen() as twin:
+        before = twin._file
         twin._rewind()
+        assert before.closed
         assert not twin._file.closed
-    assert twin._file.closed
     assert not video._file.closed
 
 

@@ -18,7 +18,8 @@ from typing import TypeAlias
 from vip.errors import InputError
 from vip.video.source import FileSource, FileState
 
-WAITING_CHUNKS = 32  # of at most 64 KiB each: what the reader may be ahead of the hash
+HANDED_BYTES = 2**19  # at once to the thread that hashes: waking it costs as much as hashing half of that
+WAITING_CHUNKS = 4  # of that size and what was read last: what the reader may be ahead of the hash
 REST_BYTES = 2**20  # read at once where nobody but the hash wants the bytes
 MOST_SKIPPED_BYTES = 2**18  # that are read over while the file is opened: FFmpeg looks at its end there, and comes back
 MOST_HEAD_BYTES = 2**20  # kept of what was read to open it: the table of half an hour
@@ -101,7 +102,8 @@ class RunningHash:
     """The SHA-256 of a file, in a thread, of the bytes that it is handed in order and then of the rest of the file."""
 
     def __init__(self, path: Path) -> None:
-        self.place = 0  # each byte up to here was handed over once
+        self.place = 0  # each byte up to here was given once
+        self._gathered: list[bytes] = []  # what was given and not handed over yet
         self._chunks: Chunks | None = Queue(WAITING_CHUNKS)
         self._digest: Future[str] = Future()
         Thread(target=_hash, args=(path, self._chunks, self._digest), name="vip-hash", daemon=True).start()
@@ -110,14 +112,21 @@ class RunningHash:
         """Hash these bytes next; False behind `finish`, when all is read without help."""
         if self._chunks is None:
             return False
-        self._chunks.put(data)
+        self._gathered.append(data)
         self.place += len(data)
+        if sum(map(len, self._gathered)) >= HANDED_BYTES:
+            self._hand_over(self._chunks)
         return True
 
     def finish(self) -> None:
         if self._chunks is not None:
+            self._hand_over(self._chunks)
             self._chunks.put(None)
             self._chunks = None
+
+    def _hand_over(self, chunks: Chunks) -> None:
+        chunks.put(b"".join(self._gathered))
+        self._gathered = []
 
     def result(self) -> str:
         self.finish()

@@ -43,6 +43,7 @@ from vip.video.size import TOO_LARGE
 from vip.video.source import AddressSource, FileSource
 from vip.video.stall_guard import inside_ffmpeg
 from vip.video.time_range import WHOLE, TimeRange
+from vip.video.twins import Twins
 from vip.wording import again
 
 if TYPE_CHECKING:
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged comes out only behind them
 # FFmpeg's decoders of these ignore skip_frame; dav1d reads it once, when it is opened, and then leaves frames out for good
 PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})
+NEVER_EMPTIED = frozenset({"apng"})  # decoders that draw the first frame of a file over the last one they drew, whatever they are told
 GLANCE_SIDE_PX = 64  # enough to tell a dissolve
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
@@ -67,6 +69,7 @@ class Video(OpenFile):
         span: TimeRange = WHOLE,
         index: PacketIndex | None = None,
         held: Local | Remote | None = None,
+        twins: Twins[Video] | None = None,
     ) -> None:
         """Open the file and index its packets, without decoding (but see `vip.video.index`).
 
@@ -76,6 +79,7 @@ class Video(OpenFile):
             span: the part that is used; frames outside are not shown.
             index: of the same file, to skip reading it again.
             held: of the same file, to share what was read of it.
+            twins: of the same file, among which this one waits when it is closed.
 
         Raises:
             InputError: missing, not a video, without a video stream, without a readable packet, or nothing in the span.
@@ -83,12 +87,13 @@ class Video(OpenFile):
         self.source = FileSource(source) if isinstance(source, Path) else source
         self._losses: list[str] = []
         self._damaged: set[int | None] = set()
-        self._threads, self._which = threads, stream
+        self._threads, self._threads_asked, self._which = threads, threads, stream
         self._turns: dict[int, Turn] = {}
-        self._cached, self._kept = PacketCache(is_near=isinstance(self.source, FileSource)), FrameCache()
+        self._cached, self._kept = PacketCache(is_near=not self._is_remote), FrameCache()
         self._abandoned = Event()
         self._held = held or _open_source(self.source)
         self._is_twin = held is not None
+        self._twins: Twins[Video] = twins or Twins()
         self._open()
         try:
             self._take(index if index is not None else self._read_index(span))
@@ -100,7 +105,7 @@ class Video(OpenFile):
 
     def _read_index(self, span: TimeRange) -> PacketIndex:
         """Read the index in a thread of its own: Ctrl-C would be lost in the midst of FFmpeg, which asks Python for the bytes."""
-        read = read_remote_index if isinstance(self.source, AddressSource) else read_index
+        read = read_remote_index if self._is_remote else read_index
         with ThreadPoolExecutor(1, "vip-index") as pool:
             try:
                 index = pool.submit(read, self, span, self._cached).result()
@@ -109,6 +114,10 @@ class Video(OpenFile):
                 raise
         self._held.finish()
         return replace(index, decodes_all=self._decodes_all)
+
+    @property
+    def _is_remote(self) -> bool:
+        return isinstance(self.source, AddressSource)
 
     @property
     def _decodes_all(self) -> bool:
@@ -132,16 +141,30 @@ class Video(OpenFile):
         return found < len(self._order) and bool(self.index.is_shown[self._order[found]])
 
     def reopen(self, *, threads: int = 1) -> Video:
-        """Return the same file with a reader and a decoder of its own, sharing the index and the packets and frames that are kept."""
-        twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held)
+        """Return the same file with a reader and a decoder of its own, sharing the index and the packets and frames that are kept.
+
+        One that was closed is used again, as long as the first reader is open.
+        """
+        if (waiting := self._twins.take(threads)) is not None:
+            return waiting
+        twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held, twins=self._twins)
         twin._losses, twin._damaged, twin._turns = self._losses, self._damaged, self._turns
         twin._cached, twin._kept = self._cached, self._kept
         return twin
 
     def close(self) -> None:
-        self._close_container()
         if not self._is_twin:
+            self._twins.end()
+            self.close_for_good()
             self._held.close()
+        elif self._is_remote or self._hurt or self._cannot_open:  # a connection that waits is no use, nor is a decoder that saw damage
+            self.close_for_good()
+        else:
+            self._twins.leave(self, self._threads_asked)
+
+    def close_for_good(self) -> None:
+        """Close the file of this reader, whether others wait or not."""
+        self._close_container()
 
     def __enter__(self) -> Video:
         return self
@@ -445,6 +468,8 @@ class Video(OpenFile):
         yield from islice(decode(), whole, None)
 
     def _decode_stretch(self, first: int, last: int, wanted: frozenset[int] | None) -> Iterator[VideoFrame]:
+        if self._decoder.name in NEVER_EMPTIED:
+            self._rewind()
         if first > 0 and not self._primed:
             self._prime()
         try:
