@@ -20,7 +20,6 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from vip import memory
 from vip.cores import cores as core_count
 from vip.cores import limited, one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, sharpness_of, shows_nothing
@@ -269,7 +268,6 @@ def in_parallel(
             readers.put(reader)
             _put(results, None, stop)
 
-    memory.give_back()  # what was computed before is held no longer while frames are
     with one_opencv_thread(), ThreadPoolExecutor(workers) as pool:  # each of ours would have threads of its own
         for worker in range(workers):
             readers.put(video if many and worker == 0 else None)  # each reader holds the container's whole table
