@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
+from threading import Lock
 
 from vip import files, store
+from vip.cores import cores
 from vip.errors import StoreError
 from vip.records import Frame
 
@@ -14,7 +18,7 @@ EXPENSIVE_PACKETS = 24  # frames that need more packets decoded are kept: encodi
 
 
 class PictureCache:
-    """A `PictureKeeper` in a run folder.
+    """A `PictureKeeper` in a run folder. While frames are selected pictures are encoded in threads, and the decoder goes on meanwhile.
 
     Only frames deep inside a GOP are kept: others are decoded again faster than they are written. Lossless formats wait
     as quickly packed PNG files. Where there is no room for all, none is kept: the run itself may need what room there is.
@@ -23,30 +27,56 @@ class PictureCache:
     def __init__(self, folder: Path, suffix: str, effort: Callable[[int], int] = lambda _: 0) -> None:
         self._run, self._folder, self._suffix, self._effort = folder, folder / store.DECODED, suffix, effort
         self._has_room = True
+        self._pool: ThreadPoolExecutor | None = None
+        self._writing: deque[Future[None]] = deque()
+        self._lock = Lock()
 
     @contextmanager
     def while_selecting(self) -> Iterator[PictureCache]:
         """Begin with none, and leave none behind where the work fails: it would begin anew."""
         self.clear()
         try:
-            yield self
+            with ThreadPoolExecutor(cores(), "vip-keep") as self._pool:
+                yield self
+                self._wait(0)
         except BaseException:
+            self._writing.clear()
             self.clear()
             raise
+        finally:
+            self._pool = None
 
     def wants(self, pts: int) -> bool:
         return self._has_room and self._effort(pts) > EXPENSIVE_PACKETS
 
     def keep(self, frame: Frame) -> None:
+        if self._pool is None:
+            self._write(frame)
+            return
+        self._wait(cores())  # so many pictures at full size wait in memory
+        with self._lock:
+            self._writing.append(self._pool.submit(self._write, frame))
+
+    def _wait(self, most: int) -> None:
+        """Wait until at most so many pictures are being written; raise what went wrong."""
+        while True:
+            with self._lock:
+                if len(self._writing) <= most:
+                    return
+                oldest = self._writing.popleft()
+            oldest.result()
+
+    def _write(self, frame: Frame) -> None:
         try:
             store.make_folder(self._folder, inside=self._run)
             store.write_picture(self._path(frame.pts), frame.image, inside=self._run, png_compression=1)
         except StoreError:
             self._has_room = False
-            self.clear()
+            files.remove_folder(self._folder)
 
     def has(self, pts: int) -> bool:
         """Return whether the picture waits; a link in its place, or in that of the folder, is none."""
+        self._wait(0)
         try:
             files.open_file(self._path(pts), inside=self._run).close()
         except OSError:
@@ -62,6 +92,7 @@ class PictureCache:
             store.write_picture(path, store.read_picture(kept, inside=self._run), inside=self._run)
 
     def clear(self) -> None:
+        self._wait(0)
         files.remove_folder(self._folder)
 
     def _path(self, pts: int) -> Path:
