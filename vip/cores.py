@@ -15,11 +15,6 @@ def limit(most: int | None) -> None:
     _most = most
 
 
-def limited() -> bool:
-    """Return whether a limit is set."""
-    return _most is not None
-
-
 def cores() -> int:
     """Return the number of cores, at least 1."""
     count = os.cpu_count() or 1
