@@ -299,27 +299,35 @@ def test_sync_packets_take_the_place_of_others(clips: Clips) -> None:
     assert len(cache) == 1
 
 
-def test_a_packet_is_let_go_when_it_is_taken_where_mostly_sync_packets_are_left_and_it_can_be_read_again(clips: Clips) -> None:
+@pytest.mark.parametrize("is_near", [True, False])
+def test_of_a_long_video_that_is_near_fewer_packets_are_kept_and_each_is_let_go_when_it_is_taken(clips: Clips, is_near: bool) -> None:
     with Video(clips("h264.mp4").path) as video:
         packets = [packet for packet in map(video._cached.get, range(len(video.index))) if packet is not None]
     sync = [position for position, packet in enumerate(packets) if packet.is_keyframe]
+    sizes = [packets[position].size + vip.video.packets.OVERHEAD_BYTES for position in sync]
+    most_bytes = 3 * sum(sizes[:2])
 
-    def kept(others: int, *, is_near: bool) -> int:
-        cache = PacketCache(is_near=is_near)
-        for position in [*sync, *(position for position in range(len(packets)) if position not in sync)][: len(sync) + others]:
+    cache = PacketCache(most_bytes, is_near=is_near)
+    for _ in range(2):
+        for position in range(sync[2]):
             cache.keep(position, packets[position])
         before = len(cache)
-        assert cache.take(sync[0]) is packets[sync[0]]
+        assert before > 2
+        assert cache.take(sync[0]) is cache.take(sync[0]) is packets[sync[0]], "still short"
+        for position in range(sync[2], len(packets)):
+            cache.keep(position, packets[position])
+        left = [position for position in range(len(packets)) if position in cache]
+        if is_near:
+            assert left == sync[:2]
+            assert cache.take(sync[0]) is packets[sync[0]]
+            assert cache.take(sync[0]) is None
+            cache.keep(sync[3], packets[sync[3]])  # what is let go makes room
+            assert (sync[3] in cache) is (sizes[3] <= sizes[0])
+        else:
+            assert set(sync) < set(left)
+            assert cache.take(sync[0]) is cache.take(sync[0]) is packets[sync[0]]
         assert cache.take(999) is None
-        return len(cache) - before
-
-    assert [kept(others, is_near=True) for others in (0, len(sync) - 1, len(sync), len(sync) + 5)] == [-1, -1, 0, 0]
-    assert kept(0, is_near=False) == 0
-    cache = PacketCache(packets[sync[0]].size + vip.video.packets.OVERHEAD_BYTES, is_near=True)
-    for _ in range(2):  # what is let go makes room
-        cache.keep(sync[0], packets[sync[0]])
-        assert cache.take(sync[0]) is not None
-        assert cache.take(sync[0]) is None
+        cache.clear()
 
 
 def test_ten_hours_of_packets_take_about_30_mb() -> None:

@@ -45,6 +45,14 @@ class BoundedCache(Generic[ThingT]):
             if number in self._things:
                 self._free_bytes += self._things.pop(number)[1]
 
+    def _shrink(self, by_bytes: int) -> None:
+        """Drop all that are not preferred, and have room for so many bytes less from now on; preferred ones stay."""
+        with self._lock:
+            for number in self._others:
+                self._free_bytes += self._things.pop(number)[1]
+            self._others.clear()
+            self._free_bytes -= by_bytes
+
     def clear(self) -> None:
         with self._lock:
             self._free_bytes += sum(size_bytes for _, size_bytes in self._things.values())

@@ -8,6 +8,7 @@ from av.video.stream import VideoStream
 from vip.video.bounded_cache import BoundedCache
 
 MOST_BYTES = 3 * 2**23  # 24 MiB: a few minutes of 720p whole, or the sync frames of about 30
+NEAR_SHARE = 3  # a third of that is enough for the sync frames of a longer video that is near
 OVERHEAD_BYTES = 512  # of a packet beside its data
 
 
@@ -19,20 +20,35 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
     own to the data of a packet and never changes it.
 
     Args:
-        is_near: reading a packet again costs little. Then, where mostly sync packets are left, each is let go when it is taken.
+        is_near: reading a packet again costs little. Then of long videos fewer are kept, no others than sync packets, and each is let go
+            when it is taken.
     """
 
     def __init__(self, most_bytes: int = MOST_BYTES, *, is_near: bool = False) -> None:
         super().__init__(most_bytes)
-        self._is_near = is_near
+        self._is_near, self._most_bytes = is_near, most_bytes
+        self._sync_bytes, self._is_long = 0, False
 
     def keep(self, position: int, packet: Packet[VideoStream]) -> None:
         """Keep the packet if there is room, or if room can be made for a sync packet."""
-        self._keep(position, packet, packet.size + OVERHEAD_BYTES, preferred=packet.is_keyframe)
+        size_bytes = packet.size + OVERHEAD_BYTES
+        self._sync_bytes += size_bytes if packet.is_keyframe else 0
+        if self._is_near and not self._is_long and NEAR_SHARE * self._sync_bytes > self._most_bytes:
+            self._is_long = True
+            self._shrink(self._most_bytes - self._most_bytes // NEAR_SHARE)
+        if packet.is_keyframe or not self._is_long:
+            self._keep(position, packet, size_bytes, preferred=packet.is_keyframe)
 
     def take(self, position: int) -> Packet[VideoStream] | None:
         """Return the packet; None where it was not kept, or let go."""
         packet = self.get(position)
-        if packet is not None and self._is_near and 2 * len(self._others) < len(self):
+        if packet is not None and self._is_long:
             self._drop(position)
         return packet
+
+    def clear(self) -> None:
+        """Let all go, and begin anew."""
+        super().clear()
+        if self._is_long:
+            self._shrink(self._most_bytes // NEAR_SHARE - self._most_bytes)
+        self._sync_bytes, self._is_long = 0, False
