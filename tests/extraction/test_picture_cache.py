@@ -8,7 +8,8 @@ from contextlib import contextmanager
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
-from typing import IO
+from threading import Event, Semaphore, Thread, current_thread
+from typing import IO, Any
 
 import numpy as np
 import pytest
@@ -106,6 +107,42 @@ def test_where_there_is_no_room_none_is_kept_and_the_room_is_given_back(tmp_path
     assert not pictures.has(700)
     assert not pictures.has(740)
     assert not pictures.wants(700)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_while_frames_are_selected_a_few_pictures_are_encoded_beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.cores._most", 2)
+    may_write, begun, threads = Event(), Semaphore(0), set[str]()
+    write_picture = store.write_picture
+
+    def write(path: Path, image: Image, **settings: Any) -> None:
+        begun.release()
+        assert may_write.wait(10)
+        threads.add(current_thread().name)
+        write_picture(path, image, **settings)
+
+    monkeypatch.setattr(store, "write_picture", write)
+    with PictureCache(tmp_path, "jpg").while_selecting() as pictures:
+        for pts in (1, 2, 3):
+            pictures.keep(Frame(pts, FRAME.time_base, FRAME.image))  # comes back at once
+        assert begun.acquire(timeout=10)
+        fourth = Thread(target=pictures.keep, args=(Frame(4, FRAME.time_base, FRAME.image),))
+        fourth.start()
+        fourth.join(0.1)
+        assert fourth.is_alive(), "so many pictures wait in memory"
+        may_write.set()
+        fourth.join(10)
+        assert all(map(pictures.has, (1, 2, 3, 4)))
+    assert all(name.startswith("vip-keep") for name in threads)
+
+
+def test_what_goes_wrong_beside_is_raised_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def write(path: Path, image: Image, **settings: Any) -> None:
+        raise ZeroDivisionError(path.name)
+
+    monkeypatch.setattr(store, "write_picture", write)
+    with pytest.raises(ZeroDivisionError, match=r"700\.jpg"), PictureCache(tmp_path, "jpg").while_selecting() as pictures:
+        pictures.keep(FRAME)
     assert list(tmp_path.iterdir()) == []
 
 
