@@ -12,6 +12,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
 from threading import Timer
@@ -24,10 +25,11 @@ from vip.config import BatchSettings, ExtractSettings
 from vip.corpus.batch import batch
 from vip.corpus.settings import BatchConfig
 from vip.corpus.state import StateDatabase
+from vip.corpus.state_dir import home_of
 from vip.corpus.status import BatchStatus, status
 from vip.dataset.rows import VideoSample
 from vip.dataset.shards import read_samples, read_shards, verify
-from vip.errors import BackendError, InputError, UsageError
+from vip.errors import BackendError, InputError, StoreError, UsageError
 from vip.protocols import SilentObserver
 
 
@@ -411,3 +413,13 @@ def test_looking_at_the_status_does_not_keep_a_batch_from_starting(tmp_path: Pat
         timer.start()
         assert batch([], str(out), choices()).done == 1
         timer.join()
+
+
+@pytest.mark.parametrize("change", ["UPDATE shards SET wanted = 1", "UPDATE items SET state = 3"])
+def test_videos_that_wait_for_captions_nobody_asked_for_are_damage_and_not_waited_for(tmp_path: Path, change: str) -> None:
+    out = tmp_path / "corpus"
+    batch(videos(tmp_path, 1), str(out), choices())
+    with closing(StateDatabase(home_of(str(out)))) as state:
+        state._write(change)
+    with pytest.raises(StoreError, match="wait for captions that nobody asked for"):
+        batch([], str(out))

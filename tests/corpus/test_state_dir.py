@@ -14,6 +14,7 @@ import pytest
 from tests.cli.terminal import vip
 from vip import user_state
 from vip.corpus import status
+from vip.corpus.inputs.rows import items_of
 from vip.corpus.state import NAME, SampledItem, StateDatabase
 from vip.corpus.state_dir import LOCK, PARTS, USED, allow, claim, disallow, hold_lock, home_of, is_own, removed_on_failure, running_pid
 from vip.corpus.workers import caption_server, disk_budget, shard_revisions, worker
@@ -236,6 +237,22 @@ def test_what_vip_writes_is_what_it_reads(tmp_path: Path) -> None:
         "items SET bytes = 'x'",
         "items SET bytes = NULL",
         "items SET rows = NULL",
+        "items SET id = 0",
+        "items SET kind = 'youtube'",
+        "items SET kind = 'youtube8m', key = 'abcd', host = 'youtube', source = '../../etc'",
+        "items SET kind = 'address', host = 'h', source = 'file://h/v.mp4'",
+        "items SET kind = 'address', host = 'h', source = 'https://other.example/v.mp4'",
+        "items SET kind = 'address', host = '', source = 'https:///v.mp4'",
+        "items SET host = 'youtube'",
+        "items SET failure = 'unknown'",
+        "items SET state = 2, failure = 'network', due = NULL",
+        "items SET state = 6, failure = NULL, message = 'm'",
+        "items SET state = 6, failure = 'other', message = NULL",
+        "items SET tries = 100000",
+        "items SET tries = -5000",
+        "items SET lost = -1",
+        "items SET rows = -1",
+        "items SET shard = 7",
         "items SET state = 7",
         "items SET state = -1",
         "items SET tries = 'x'",
@@ -244,6 +261,10 @@ def test_what_vip_writes_is_what_it_reads(tmp_path: Path) -> None:
         "items SET topic = x'00'",
         "keyframes SET message = x'00'",
         "bad_rows SET kind = x'00'",
+        "bad_rows SET kind = 'unknown'",
+        "shards SET undescribed = -1",
+        "shards SET generation = -1",
+        "shards SET wanted = 9223372036854775807",
         "shards SET written = 'x'",
         "meta SET value = x'00'",
     ],
@@ -255,6 +276,35 @@ def test_a_state_with_values_that_vip_does_not_write_is_refused_whoever_is_trust
         state._write(f"UPDATE {change}" + (" WHERE name = 'spent'" if table == "meta" else ""))
         with pytest.raises(StoreError, match=rf"state\.sqlite is damaged: the table {table} holds what vip does not write"):
             claim(state, str(tmp_path))
+
+
+@pytest.mark.parametrize("number", [-5, 2**63 - 1])
+def test_a_shard_of_a_number_that_no_name_has_is_refused(tmp_path: Path, number: int) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        with_item(state)
+        state._write("UPDATE shards SET number = ?", (number,))
+        state._write("UPDATE items SET shard = ?", (number,))
+        with pytest.raises(StoreError, match="the table shards holds what vip does not write"):
+            claim(state, str(tmp_path))
+
+
+def test_an_item_under_its_own_host_is_what_vip_writes(tmp_path: Path) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        rows = ["dQw4w9WgXcQ", "abcd", "HTTPS://user@Clips.Example:8080/a.mp4?x=1", "https://[::1]/a.mp4"]
+        items = [item for row in rows for item in items_of(row, "list.txt, line 1", folder=tmp_path)]
+        list(state.add([SampledItem(item, 0.5, True) for item in items if isinstance(item, ListItem)]))
+        claim(state, str(tmp_path))
+        assert len(items) == sum(state.state_counts().values()) == 4
+
+
+def test_a_text_that_is_no_utf8_is_one_sentence(tmp_path: Path) -> None:
+    with closing(StateDatabase(home_of(str(begun(tmp_path))))) as state:
+        with_item(state)
+        state._write("UPDATE items SET state = 6, failure = 'other', message = CAST(x'41ff42' AS TEXT), labels = CAST(x'41ff42' AS TEXT)")
+        state._write("UPDATE bad_rows SET message = CAST(x'41ff42' AS TEXT)")
+        for read in (state.each_failure, state.sample_counts):
+            with pytest.raises(StoreError, match=r"state\.sqlite cannot be used \(Could not decode to UTF-8"):
+                list(read())
 
 
 def test_labels_that_are_no_json_are_refused(tmp_path: Path) -> None:

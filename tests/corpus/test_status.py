@@ -214,11 +214,25 @@ def test_a_state_of_a_stranger_with_impossible_numbers_is_one_sentence(statement
     state.commit()
     state._db.execute(statement)
     state.close()
-    with pytest.raises(StoreError, match="the state of the batch is damaged"):
+    with pytest.raises(StoreError, match="damaged"):
         status(str(tmp_path))
 
 
-def test_the_type_of_a_failure_is_short(state: StateDatabase) -> None:
+@pytest.mark.parametrize("kind", ["x" * 100_000, None])
+def test_types_of_failures_that_vip_does_not_know_fill_no_terminal(kind: str | None, tmp_path: Path) -> None:
+    (tmp_path / "state").mkdir()
+    state = StateDatabase(tmp_path / "state")
     fill(state, [item(0)])
-    state._write("UPDATE items SET state = ?, failure = ?", (FAILED, "x" * 100_000))
-    assert [len(kind) for kind in status_of(state, "corpus", None).failures] == [60]
+    state._write("UPDATE items SET state = ?, failure = ?", (FAILED, kind))
+    state._db.executemany("INSERT INTO bad_rows VALUES ('list', ?, ?, '')", [(str(number), f"kind{number}") for number in range(1000)])
+    state.close()
+    with pytest.raises(StoreError, match="the state of the batch is damaged") as caught:
+        status(str(tmp_path))
+    assert len(str(caught.value)) < 400
+
+
+@pytest.mark.parametrize("spent", ["ab", 1, [[1], {}], [1.0], [-1e300, 5], [1.0, -5], [1.0, 0.5], ["1", 2], [[1.0], 2]])
+def test_costs_that_no_batch_has_are_damage(state: StateDatabase, spent: object) -> None:
+    state.put("spent", spent)
+    with pytest.raises(StoreError, match="its spent is no cost"):
+        state.totals()

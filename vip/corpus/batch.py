@@ -33,7 +33,7 @@ from vip.corpus.status import BATCHES, BatchStatus
 from vip.corpus.stored_settings import remember, resolve_settings
 from vip.corpus.workers.caption_client import CaptionClient, CaptionServerConfig, CostSoFar
 from vip.corpus.workers.pool import Executor, local_pool
-from vip.errors import UsageError
+from vip.errors import StoreError, UsageError
 from vip.protocols import Observer, SilentObserver
 from vip.wording import counted
 
@@ -98,12 +98,16 @@ def _check_engines(state: StateDatabase, choices: BatchConfig, observer: Observe
         VipError: as in `vip caption`.
     """
     if not choices.batch.caption:
+        if state.waits_for_captions:
+            raise StoreError(
+                f"{state.home} is damaged: videos wait for captions that nobody asked for. Begin the batch anew with another -o."
+            )
         return choices, None
     if not choices.batch.batch and (open_ := [job for job in jobs_in(state.home / BATCHES) if job.is_at_server]):
         batches = counted(len(open_), "batch of questions is", "batches of questions are")
         where = state.home / BATCHES
         raise UsageError(f"{batches} at the server. Add --batch to collect the answers, or delete {where} to ask anew at the full price.")
-    usd, tokens = state.get("spent") or (0.0, 0)
+    usd, tokens = state.spent
     answered = bool(state.get(CAPTIONS_ANSWERED))
     config = CaptionServerConfig(
         choices.captioning, state.home, CostSoFar(usd, tokens), choices.batch.retry_wait, in_batches=choices.batch.batch, answered=answered

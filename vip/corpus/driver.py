@@ -16,7 +16,7 @@ from vip.corpus.failures import FailuresFile
 from vip.corpus.queue import ItemQueue
 from vip.corpus.retries import Retries
 from vip.corpus.settings import BatchConfig
-from vip.corpus.state import ItemEntry, StateDatabase
+from vip.corpus.state import SPENT, ItemEntry, StateDatabase
 from vip.corpus.state_dir import PARTS
 from vip.corpus.status import CAPTIONS_REST, BatchStatus, duration, status_of
 from vip.corpus.workers.caption_client import CaptionClient, CaptionTask, Described
@@ -313,7 +313,7 @@ class BatchDriver:
     def _note_captions(self, captions: CaptionClient) -> None:
         """Record the cost, and whether the model server answers, for the next run and `--status`."""
         if captions.paid.usd or captions.paid.tokens:
-            self.state.put("spent", captions.paid)
+            self.state.put(SPENT, captions.paid)
         if captions.config.answered and not self._noted_answer:
             self.state.put(CAPTIONS_ANSWERED, True)
             self._noted_answer = True

@@ -28,6 +28,7 @@ from vip.errors import FailureKind, StoreError
 from vip.untrusted import one_line, parse_json
 
 NAME = "state.sqlite"
+SPENT = "spent"  # in the state: dollars and tokens
 VERSION = 3
 TIMEOUT_S = 30.0  # for `--status`, which reads while the batch writes
 LONG_S = 1200  # videos of this length and longer are begun first
@@ -39,14 +40,31 @@ WITH_PART = f"({EXTRACTED}, {READY})"
 WITH_KEYFRAMES = f"({EXTRACTED}, {READY}, {SHARDED})"
 INACTIVE = f"({UNCHOSEN}, {FAILED})"
 MOST_SECONDS = 1e12
+MOST_TRIES = 1000  # and losses; the rules for retries allow few
+MOST_SHARDS = 10**9  # and generations of one
+FAILURE_KINDS = f"({', '.join(map(repr, get_args(FailureKind)))})"
 STRANGE_ITEM = f"""
-    key GLOB '*[^-A-Za-z0-9._]*' OR key GLOB '.*' OR length(key) NOT BETWEEN 1 AND {MOST_KEY_LETTERS} OR instr(key, char(0))
-    OR kind NOT IN ({", ".join(f"'{kind}'" for kind in get_args(ItemKind))}) OR instr(source, char(0))
+    id < 1 OR key GLOB '*[^-A-Za-z0-9._]*' OR key GLOB '.*' OR length(key) NOT BETWEEN 1 AND {MOST_KEY_LETTERS} OR instr(key, char(0))
+    OR kind NOT IN ({", ".join(map(repr, get_args(ItemKind)))}) OR instr(source, char(0))
+    OR (kind IN ('youtube', 'youtube8m') AND (source != key OR length(key) != iif(kind = 'youtube', 11, 4)))
+    OR (kind = 'address' AND lower(source) NOT GLOB 'http://*' AND lower(source) NOT GLOB 'https://*') OR host IS NOT host_of(kind, source)
     OR state NOT BETWEEN {UNCHOSEN} AND {FAILED} OR (state IN {WITH_KEYFRAMES} AND (rows IS NULL OR bytes IS NULL))
+    OR failure NOT IN {FAILURE_KINDS} OR (state IN ({LATER}, {FAILED}) AND failure IS NULL) OR (state = {FAILED} AND message IS NULL)
+    OR (state = {LATER} AND due IS NULL) OR max(tries, lost) > {MOST_TRIES} OR min(tries, lost, ifnull(rows, 0), ifnull(bytes, 0)) < 0
+    OR (shard IS NOT NULL AND shard NOT IN (SELECT number FROM shards))
     OR max(abs(ifnull(duration_s, 0)), abs(ifnull(due, 0)), abs(ifnull(length_s, 0)), abs(ifnull(ended, 0))) > {MOST_SECONDS}
     OR EXISTS (SELECT 1 FROM json_each(labels) WHERE type != 'text') OR EXISTS (SELECT 1 FROM json_each(verticals) WHERE type != 'text')
 """
-"""What no list leads to: a key is the name of a file."""
+"""What no list and no batch leads to: a key is the name of a file, and an item under another host than its own is never done."""
+STRANGE_VALUES = {
+    "items": STRANGE_ITEM,
+    "bad_rows": f"kind NOT IN {FAILURE_KINDS}",
+    "shards": f"""
+        number NOT BETWEEN 0 AND {MOST_SHARDS} OR generation NOT BETWEEN 0 AND {MOST_SHARDS} OR wanted NOT BETWEEN 1 AND {MOST_SHARDS}
+        OR min(undescribed, ifnull(rows, 0), ifnull(bytes, 0)) < 0
+    """,
+}
+"""SQL that holds for the rows of a table that vip does not write."""
 
 SCHEMA = f"""
 CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -166,16 +184,22 @@ class StateDatabase:
         with _translate_errors(self.home):
             return self._db.execute(sql, values).fetchall()
 
+    def _each(self, sql: str) -> Iterator[Any]:
+        """Yield the rows one after another: they may be too many for the memory."""
+        with _translate_errors(self.home):
+            yield from self._db.execute(sql)
+
     def check_values(self) -> None:
         """Refuse values that vip does not write; SQLite keeps what does not fit the type of a column as it came.
 
         Raises:
             StoreError: there are some.
         """
+        self._db.create_function("host_of", 2, _host_of, deterministic=True)
         for (table,) in self._fetch_all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
             columns = self._fetch_all('SELECT name, type, "notnull" FROM pragma_table_info(?)', (table,))
             wrong = [f"typeof({name}) NOT IN ('{kind.lower()}', '{kind.lower() if needed else 'null'}')" for name, kind, needed in columns]
-            strange = [STRANGE_ITEM] if table == "items" else []
+            strange = [STRANGE_VALUES[table]] if table in STRANGE_VALUES else []
             if self._fetch_all(f"SELECT 1 FROM {table} WHERE {' OR '.join([*wrong, *strange])} LIMIT 1"):
                 raise StoreError(
                     f"{self.home / NAME} is damaged: the table {table} holds what vip does not write. Begin the batch anew with another -o."
@@ -200,6 +224,28 @@ class StateDatabase:
             return parse_json(rows[0][0]) if rows else None
         except (ValueError, TypeError) as exc:
             raise StoreError(f"{self.home / NAME} is damaged (its {name} is no JSON). Begin the batch anew with another -o.") from exc
+
+    @property
+    def spent(self) -> tuple[float, int]:
+        """The dollars and tokens that captions have cost so far.
+
+        Raises:
+            StoreError: they are damaged.
+        """
+        found = self.get(SPENT) or (0.0, 0)
+        try:
+            usd, tokens = found
+            if 0 <= usd < math.inf and tokens >= 0 and isinstance(tokens, int):
+                return float(usd), tokens
+        except (ValueError, TypeError):
+            pass
+        raise StoreError(f"{self.home / NAME} is damaged (its {SPENT} is no cost). Begin the batch anew with another -o.")
+
+    @property
+    def waits_for_captions(self) -> bool:
+        """Whether a part or a shard waits for descriptions."""
+        parts, shards = f"SELECT 1 FROM items WHERE state = {EXTRACTED}", "SELECT 1 FROM shards WHERE wanted IS NOT NULL"
+        return bool(self._fetch_all(f"{parts} UNION ALL {shards} LIMIT 1"))
 
     def put(self, name: str, value: Any) -> None:
         self._write("INSERT OR REPLACE INTO meta VALUES (?, ?)", (name, json.dumps(value)))
@@ -263,7 +309,7 @@ class StateDatabase:
     def sample_counts(self) -> Iterator[tuple[ListItem, int, int]]:
         """Yield the counts of each combination of verticals and labels: an item that has them, how many do, how many are chosen."""
         sql = f"SELECT verticals, labels, count(*), sum(state != {UNCHOSEN}) FROM items GROUP BY verticals, labels"
-        for verticals, labels, count, chosen in self._db.execute(sql):
+        for verticals, labels, count, chosen in self._each(sql):
             yield ListItem("", "file", "", "", _names(labels), _names(verticals)), count, chosen
 
     # ------------------------------------------------------------ waiting items
@@ -536,12 +582,12 @@ class StateDatabase:
 
     def each_failure(self) -> Iterator[tuple[str, str, str, int, str, str | None]]:
         """Yield each failure: row or key, type, message, tries, its place in a list, id or path or address. Bad rows come first."""
-        yield from self._db.execute("SELECT text, kind, message, 0, place, NULL FROM bad_rows ORDER BY rowid")
-        yield from self._db.execute(f"SELECT key, failure, message, tries, place, source FROM items WHERE state = {FAILED} ORDER BY id")
+        yield from self._each("SELECT text, kind, message, 0, place, NULL FROM bad_rows ORDER BY rowid")
+        yield from self._each(f"SELECT key, failure, message, tries, place, source FROM items WHERE state = {FAILED} ORDER BY id")
 
     def each_undescribed(self) -> Iterator[tuple[str, str, str, str]]:
         """Yield the keyframes of done items that have no description: id, type, message, the item's place in a list."""
-        yield from self._db.execute(
+        yield from self._each(
             "SELECT keyframes.key, keyframes.kind, keyframes.message, place FROM keyframes JOIN items ON items.id = item"
             f" WHERE state IN {DONE} ORDER BY item, keyframes.key"
         )
@@ -551,7 +597,7 @@ class StateDatabase:
         sql = f"SELECT total(rows), total(bytes), total(length_s) FROM items WHERE state IN {DONE}"
         found = dict(zip(("keyframes", "bytes", "video_s"), self._fetch_all(sql)[0], strict=True))
         undescribed = self._fetch_all(f"SELECT count(*) FROM keyframes JOIN items ON items.id = item WHERE state IN {DONE}")[0][0]
-        usd, tokens = self.get("spent") or (0.0, 0)
+        usd, tokens = self.spent
         return {**found, "undescribed": undescribed, "usd": usd, "tokens": tokens}
 
     def shard_numbers(self) -> set[int]:
@@ -586,6 +632,15 @@ def _to_entry(row: tuple[Any, ...]) -> ItemEntry:
     id_, key, kind, source, place, labels, verticals, topic, duration_s, tries = row
     item = ListItem(key, kind, source, place, _names(labels), _names(verticals), topic, duration_s)
     return ItemEntry(id_, item, tries)
+
+
+def _host_of(kind: ItemKind, source: str) -> str | None:
+    """Return the host of an item; None where the source is no address, or one without a host."""
+    try:
+        host = ListItem("", kind, source, "").host
+    except ValueError:
+        return None
+    return host if host or kind == "file" else None
 
 
 def _names(text: str | None) -> tuple[str, ...]:

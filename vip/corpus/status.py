@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import get_args
 
 from vip.captioning.in_batches import jobs_in
 from vip.corpus.inputs.rows import shown
 from vip.corpus.state import EXTRACTED, FAILED, LATER, READY, SHARDED, UNCHOSEN, WAITING, StateDatabase
 from vip.corpus.state_dir import existing_home, running_pid
-from vip.errors import StoreError
+from vip.errors import FailureKind, StoreError
 from vip.html.format import file_size
 from vip.llm.outage import OutagePause
 from vip.records import Record
@@ -103,7 +104,9 @@ def status(out: str) -> BatchStatus:
 def status_of(state: StateDatabase, out: str, process: int | None) -> BatchStatus:
     """Return the status of an open state."""
     counts, totals = state.state_counts(), state.totals()
-    failures = {str(kind)[:MOST_KIND_LETTERS]: count for kind, count in state.failure_counts().items()}
+    failures = state.failure_counts()
+    if strange := failures.keys() - get_args(FailureKind):
+        raise ValueError(f"a failure of the type {str(strange.pop())[:MOST_KIND_LETTERS]}")
     waiting = sum(counts.get(each, 0) for each in (WAITING, LATER, EXTRACTED))
     done = counts.get(READY, 0) + counts.get(SHARDED, 0)
     now, due = time.time(), state.next_due()
