@@ -2,11 +2,12 @@
 
 import itertools
 import json
+from time import perf_counter
 
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.words.around import MOST_LETTERS, around, quoted
+from vip.words.around import MOST_LETTERS, MOST_LETTERS_IN_ALL, around, quoted
 
 TIMES = st.lists(st.integers(0, 3600), min_size=1, max_size=40, unique=True).map(sorted)
 
@@ -51,3 +52,18 @@ def test_a_line_that_rolls_on_is_there_once_and_one_that_is_said_again_twice() -
 
 def test_what_ends_or_begins_in_the_middle_between_two_keyframes_is_said_at_one_of_them() -> None:
     assert around([0.0, 2.0], [(0.0, 1.0, ["before"]), (1.0, 2.0, ["behind"]), (0.5, 1.5, ["both"])]) == ["before both", "behind both"]
+
+
+def test_cues_that_last_as_long_as_the_video_take_no_more_than_their_letters() -> None:
+    times, began = [float(number) for number in range(2000)], perf_counter()
+    found = around(times, ((0.0, 1e6, [f"subtitle number {number} of many"]) for number in range(50_000)))
+    assert perf_counter() - began < 20
+    assert sum(len(text or "") for text in found) < 1.1 * MOST_LETTERS_IN_ALL
+    assert all(text and text.startswith("subtitle number 0 of many") and text.endswith("…") for text in found)
+    assert sum(map(len, map(str, around(times, [(0.0, 1e6, ["a" * 10**6, "b" * 10**6])])))) < 1.1 * MOST_LETTERS_IN_ALL
+
+
+def test_the_subtitles_of_ten_hours_are_whole_around_few_keyframes() -> None:
+    cues = [(float(number), number + 2.0, [f"{number} {'word ' * 12}".strip()]) for number in range(0, 36_000, 2)]
+    found = around([9_000.0, 27_000.0], cues)
+    assert " ".join(map(str, found)) == " ".join(line for _, _, said in cues for line in said)

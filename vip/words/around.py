@@ -15,22 +15,52 @@ from vip.untrusted import one_line
 
 Cue = tuple[float, float, list[str]]  # from and to in seconds, lines
 MOST_LETTERS = 1500  # around one keyframe that are shown to an engine
+MOST_LETTERS_IN_ALL = 2**23  # around all keyframes; ten hours of subtitles, each around two keyframes, have a quarter
 
 
 def around(times_s: Sequence[float | None], cues: Iterable[Cue]) -> list[str | None]:
-    """Return the words around each time; None where nothing is said, or where the time is unknown."""
+    """Return the words around each time; None where nothing is said, or where the time is unknown.
+
+    Cues may last as long as the video, so that each is around all times. Words that are too many for that end with …
+    """
     known = sorted({time for time in times_s if time is not None})
     if not known:
         return [None] * len(times_s)
     middles = [(one + other) / 2 for one, other in pairwise(known)]
     lines: list[list[str]] = [[] for _ in known]
+    room = [max(MOST_LETTERS, MOST_LETTERS_IN_ALL // len(known))] * len(known)
+    open_ = list(range(len(known) + 1))  # for each place itself, or a later one before which all are full
     for start, end, said in cues:
-        for place in range(bisect_right(middles, start), len(known)):
-            if place and middles[place - 1] >= end:
-                break
-            lines[place] += [line for line in said if line not in lines[place][-2:]]  # automatic subtitles repeat the line before
+        place = _first_open(open_, bisect_right(middles, start))
+        while place < len(known) and (not place or middles[place - 1] < end):
+            room[place] = _add(said, lines[place], room[place])
+            if room[place] < 0:
+                open_[place] = place + 1
+            place = _first_open(open_, place + 1)
     found = dict(zip(known, (" ".join(said) or None for said in lines), strict=True))
     return [None if time is None else found[time] for time in times_s]
+
+
+def _add(said: Sequence[str], lines: list[str], room: int) -> int:
+    """Add the lines of a cue to those before it. Return for how many letters there is room then; less than none: it is full."""
+    before, room = lines[-2:], room - 1
+    for line in said:
+        if room < 0:
+            break
+        if line not in before:  # automatic subtitles repeat the line before
+            lines.append(line[: room + 1])
+        room -= len(line) + 1
+    if room < 0:
+        lines.append("…")
+    return room
+
+
+def _first_open(open_: list[int], place: int) -> int:
+    """Return the first place from this one on that is not full, and shorten the way to it."""
+    while (following := open_[place]) != place:
+        open_[place] = open_[following]
+        place = following
+    return place
 
 
 def quoted(words: str) -> str:
