@@ -292,6 +292,17 @@ def test_a_rest_tells_when_it_is_over(clock: Clockwork, monkeypatch: pytest.Monk
     assert told == [OutagePause(1_000_090.0, 90.0, "Gone.")]
 
 
+def test_a_server_that_asks_for_more_than_a_day_is_given_up_at_once(clock: Clockwork) -> None:
+    told: list[OutagePause | None] = []
+
+    async def pause() -> None:
+        Outage(FIRST_S, told.append).pause(BusyError("Too many requests.", kind="rate_limit", retry_after_s=1e20))
+
+    with pytest.raises(OutageError, match="It asks to wait for more than a day"):
+        clock.run(pause())
+    assert told == []
+
+
 def test_after_a_rest_a_question_has_all_its_tries_again(resting: Resting, clock: Clockwork) -> None:
     """It fails ten times, and the server answers another one before the tenth: it rests after the eighth and the ninth alone."""
 

@@ -20,6 +20,7 @@ from vip.wording import again
 SILENT = 2.0  # times the first rest: a minute of half a minute
 LONGEST = 20.0  # times the first rest: ten minutes of half a minute
 GIVEN_UP = 2400.0  # times the first rest: 20 hours of half a minute
+LONGEST_ASKED_S = 86400.0  # a server that asks for a longer rest is given up at once: a batch would wait for ever
 
 
 class OutagePause(NamedTuple):
@@ -82,8 +83,10 @@ class Outage:
         """Leave the server alone.
 
         Raises:
-            OutageError: it has been gone for too long.
+            OutageError: it has been gone for too long, or asks to be left alone for too long.
         """
+        if exc.retry_after_s is not None and exc.retry_after_s > LONGEST_ASKED_S:
+            raise OutageError(f"{exc} It asks to wait for more than a day. What is done stays done. {again()} later.", exc.kind) from exc
         loop = asyncio.get_running_loop()
         if self._began_s is None:
             self._began_s = loop.time()
