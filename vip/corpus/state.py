@@ -47,7 +47,8 @@ STRANGE_ITEM = f"""
     id < 1 OR key GLOB '*[^-A-Za-z0-9._]*' OR key GLOB '.*' OR length(key) NOT BETWEEN 1 AND {MOST_KEY_LETTERS} OR instr(key, char(0))
     OR kind NOT IN ({", ".join(map(repr, get_args(ItemKind)))}) OR instr(source, char(0))
     OR (kind IN ('youtube', 'youtube8m') AND (source != key OR length(key) != iif(kind = 'youtube', 11, 4)))
-    OR (kind = 'address' AND lower(source) NOT GLOB 'http://*' AND lower(source) NOT GLOB 'https://*') OR host IS NOT host_of(kind, source)
+    OR (kind = 'address' AND lower(source) NOT GLOB 'http://*' AND lower(source) NOT GLOB 'https://*')
+    OR host IS NOT CASE kind WHEN 'file' THEN '' WHEN 'address' THEN host_of(source) ELSE 'youtube' END
     OR state NOT BETWEEN {UNCHOSEN} AND {FAILED} OR (state IN {WITH_KEYFRAMES} AND (rows IS NULL OR bytes IS NULL))
     OR failure NOT IN {FAILURE_KINDS} OR (state IN ({LATER}, {FAILED}) AND failure IS NULL) OR (state = {FAILED} AND message IS NULL)
     OR (state = {LATER} AND due IS NULL) OR max(tries, lost) > {MOST_TRIES} OR min(tries, lost, ifnull(rows, 0), ifnull(bytes, 0)) < 0
@@ -195,7 +196,7 @@ class StateDatabase:
         Raises:
             StoreError: there are some.
         """
-        self._db.create_function("host_of", 2, _host_of, deterministic=True)
+        self._db.create_function("host_of", 1, _host_of, deterministic=True)
         for (table,) in self._fetch_all("SELECT name FROM sqlite_schema WHERE type = 'table'"):
             columns = self._fetch_all('SELECT name, type, "notnull" FROM pragma_table_info(?)', (table,))
             wrong = [f"typeof({name}) NOT IN ('{kind.lower()}', '{kind.lower() if needed else 'null'}')" for name, kind, needed in columns]
@@ -634,13 +635,12 @@ def _to_entry(row: tuple[Any, ...]) -> ItemEntry:
     return ItemEntry(id_, item, tries)
 
 
-def _host_of(kind: ItemKind, source: str) -> str | None:
-    """Return the host of an item; None where the source is no address, or one without a host."""
+def _host_of(address: str) -> str | None:
+    """Return the host of an address; None where it has none."""
     try:
-        host = ListItem("", kind, source, "").host
+        return ListItem("", "address", address, "").host or None
     except ValueError:
         return None
-    return host if host or kind == "file" else None
 
 
 def _names(text: str | None) -> tuple[str, ...]:
