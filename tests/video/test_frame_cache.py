@@ -1,4 +1,4 @@
-"""Frames kept in memory: as many as there is room for, the preferred ones first."""
+"""Frames kept in memory: as many as there is room for."""
 
 from __future__ import annotations
 
@@ -24,56 +24,38 @@ def test_frames_are_kept_while_there_is_room() -> None:
     assert cache.get(2) is None
 
 
-def test_preferred_frames_take_the_place_of_the_latest_others_and_of_no_preferred_one() -> None:
-    cache = FrameCache(3 * ONE_BYTES)
-    for pts in range(3):
-        cache.keep(pts, WIDE)
-    cache.keep(5, WIDE, preferred=True)
-    assert held(cache) == [0, 1, 5]
-    for pts in (6, 7, 8, 9):
-        cache.keep(pts, WIDE, preferred=True)
-    assert held(cache) == [5, 6, 7]
-
-
-def test_a_frame_that_is_kept_becomes_preferred_and_takes_no_second_place() -> None:
+def test_a_frame_that_is_kept_takes_no_second_place() -> None:
     cache = FrameCache(2 * ONE_BYTES)
-    for pts in (0, 1):
+    for pts in (0, 0, 1, 2):
         cache.keep(pts, WIDE)
-    cache.keep(1, WIDE, preferred=True)
-    cache.keep(1, WIDE)
-    cache.keep(2, WIDE, preferred=True)
-    assert held(cache) == [1, 2]
+    assert held(cache) == [0, 1]
 
 
 def test_room_is_counted_in_bytes_of_all_planes() -> None:
     yuv = VideoFrame(64, 32, "yuv444p")
     assert sum(plane.buffer_size for plane in yuv.planes) == 3 * ONE_BYTES
-    cache = FrameCache(3 * ONE_BYTES)
+    cache = FrameCache(4 * ONE_BYTES - 1)
     cache.keep(0, WIDE)
     cache.keep(1, yuv)
     assert held(cache) == [0]
-    cache.keep(2, yuv, preferred=True)
+    cache.clear()
+    cache.keep(2, yuv)
     assert held(cache) == [2]
 
 
 @pytest.mark.parametrize("room", [0, 1])
 def test_where_there_is_no_room_for_one_nothing_is_kept(room: int) -> None:
     cache = FrameCache(room)
-    cache.keep(0, WIDE, preferred=True)
+    cache.keep(0, WIDE)
     assert held(cache) == []
 
 
-def test_a_cache_that_is_emptied_has_all_its_room_and_forgets_which_were_preferred() -> None:
+def test_a_cache_that_is_emptied_has_all_its_room() -> None:
     cache = FrameCache(2 * ONE_BYTES)
     for pts in (0, 1):
         cache.keep(pts, WIDE)
     cache.clear()
     assert (len(cache), list(cache), cache.get(0)) == (0, [], None)
     for pts in (1, 2, 3):
-        cache.keep(pts, WIDE, preferred=True)
-    assert held(cache) == [1, 2]
-    cache.clear()
-    for pts in (1, 2):
         cache.keep(pts, WIDE)
-    cache.keep(3, WIDE, preferred=True)
-    assert held(cache) == [1, 3]
+    assert held(cache) == [1, 2]

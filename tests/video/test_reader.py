@@ -75,14 +75,11 @@ def test_a_best_frame_is_decoded_once_for_all_twins(video: Video, monkeypatch: p
     assert number_in(frame.image) == 12
 
 
-def test_the_frames_beside_a_best_one_are_kept_as_well_while_there_is_room(video: Video, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_frames_beside_a_best_one_are_not_kept(video: Video) -> None:
     stamps = video.index.shown_pts.tolist()
-    list(video.best_frames([stamps[12:15]], lambda _: 0.0, longest_side_px=80))
-    given = decoded(video, monkeypatch)
-    assert [number_in(frame.image) for frame in video.frames(stamps[12:15])] == [12, 13, 14]
-    assert given == []
+    (best,) = video.best_frames([stamps[12:15]], lambda _: 0.0, longest_side_px=80)
+    assert [stamp for stamp in stamps if stamp in video._kept] == [best.pts]
     assert [number_in(frame.image) for frame in video.frames(stamps[11:15])] == [11, 12, 13, 14]
-    assert given
 
 
 @pytest.mark.parametrize("asked", [[0, 9], [10, 15, 19], [0, 10, 20, 39]])

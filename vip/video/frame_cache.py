@@ -15,6 +15,6 @@ class FrameCache(BoundedCache[VideoFrame]):
     def __init__(self, most_bytes: int = MOST_BYTES) -> None:
         super().__init__(most_bytes)
 
-    def keep(self, pts: int, frame: VideoFrame, *, preferred: bool = False) -> None:
-        """Keep the frame if there is room, or if room can be made for a preferred one."""
-        self._keep(pts, frame, sum(plane.buffer_size for plane in frame.planes), preferred=preferred)
+    def keep(self, pts: int, frame: VideoFrame) -> None:
+        """Keep the frame if there is room."""
+        self._keep(pts, frame, sum(plane.buffer_size for plane in frame.planes), preferred=True)

@@ -295,7 +295,7 @@ class Video(OpenFile):
     ) -> Iterator[Frame]:
         """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first.
 
-        These frames are kept in memory, and others as far as there is room: they are not decoded again.
+        These frames are kept in memory as far as there is room: they are not decoded again.
         """
         self._check_decoder()
         window_of = {pts: number for number, window in enumerate(windows) for pts in window}
@@ -305,7 +305,6 @@ class Video(OpenFile):
             if best is not None and window_of[cast(int, frame.pts)] != number:
                 yield from self._convert_best(best, longest_side_px, keeper)
                 best, highest = None, -math.inf
-            self._kept.keep(cast(int, frame.pts), frame)
             rating = self._rate(frame, rate, longest_side_px)
             if glance is not None:
                 for small in self._convert(frame, GLANCE_SIDE_PX, None):
@@ -316,7 +315,7 @@ class Video(OpenFile):
             yield from self._convert_best(best, longest_side_px, keeper)
 
     def _convert_best(self, frame: VideoFrame, longest_side_px: int, keeper: PictureKeeper | None) -> Iterator[Frame]:
-        self._kept.keep(cast(int, frame.pts), frame, preferred=True)
+        self._kept.keep(cast(int, frame.pts), frame)
         yield from self._convert(frame, longest_side_px, keeper)
 
     def _rate(self, frame: VideoFrame, rate: Callable[[GreyPicture], float], longest_side_px: int) -> float:
