@@ -154,17 +154,13 @@ class Video(OpenFile):
 
     def close(self) -> None:
         if not self._is_twin:
-            self._twins.end()
-            self.close_for_good()
+            for twin in (self, *self._twins.end()):
+                twin._close_container()
             self._held.close()
-        elif self._is_remote or self._hurt or self._cannot_open:  # a connection that waits is no use, nor is a decoder that saw damage
-            self.close_for_good()
-        else:
-            self._twins.leave(self, self._threads_asked)
-
-    def close_for_good(self) -> None:
-        """Close the file of this reader, whether others wait or not."""
-        self._close_container()
+            return
+        may_wait = not (self._is_remote or self._hurt or self._cannot_open)  # connections may not, nor may a decoder that saw damage
+        if not (may_wait and self._twins.leave(self, self._threads_asked)):
+            self._close_container()
 
     def __enter__(self) -> Video:
         return self

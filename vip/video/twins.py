@@ -3,16 +3,9 @@
 from __future__ import annotations
 
 from threading import Lock
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
-
-class Closable(Protocol):
-    """What can be closed for good."""
-
-    def close_for_good(self) -> None: ...
-
-
-ReaderT = TypeVar("ReaderT", bound=Closable)
+ReaderT = TypeVar("ReaderT")
 
 
 class Twins(Generic[ReaderT]):
@@ -29,20 +22,18 @@ class Twins(Generic[ReaderT]):
             waiting = self._waiting.get(threads)
             return waiting.pop() if waiting else None
 
-    def leave(self, reader: ReaderT, threads: int) -> None:
-        """Let a reader wait for the next one who needs it; close it where nobody will."""
+    def leave(self, reader: ReaderT, threads: int) -> bool:
+        """Let a reader wait for the next one who needs it; return False where nobody will."""
         with self._lock:
-            if not self._ended:
-                waiting = self._waiting.setdefault(threads, [])
-                if reader not in waiting:  # closing twice is no fault
-                    waiting.append(reader)
-                return
-        reader.close_for_good()
+            if self._ended:
+                return False
+            waiting = self._waiting.setdefault(threads, [])
+            if reader not in waiting:  # closing twice is no fault
+                waiting.append(reader)
+            return True
 
-    def end(self) -> None:
-        """Close all that wait, and those that come later."""
+    def end(self) -> list[ReaderT]:
+        """Return all that wait; from here on none waits."""
         with self._lock:
             waiting, self._waiting, self._ended = self._waiting, {}, True
-        for readers in waiting.values():
-            for reader in readers:
-                reader.close_for_good()
+        return [reader for readers in waiting.values() for reader in readers]

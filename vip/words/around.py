@@ -7,7 +7,7 @@ middles to the keyframe before and to the one after.
 from __future__ import annotations
 
 import json
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -29,14 +29,15 @@ def around(times_s: Sequence[float | None], cues: Iterable[Cue]) -> list[str | N
     middles = [(one + other) / 2 for one, other in pairwise(known)]
     lines: list[list[str]] = [[] for _ in known]
     room = [max(MOST_LETTERS, MOST_LETTERS_IN_ALL // len(known))] * len(known)
-    open_ = list(range(len(known) + 1))  # for each place itself, or a later one before which all are full
+    unfilled = list(range(len(known)))
     for start, end, said in cues:
-        place = _first_open(open_, bisect_right(middles, start))
-        while place < len(known) and (not place or middles[place - 1] < end):
+        at = bisect_left(unfilled, bisect_right(middles, start))
+        while at < len(unfilled) and (not (place := unfilled[at]) or middles[place - 1] < end):
             room[place] = _add(said, lines[place], room[place])
             if room[place] < 0:
-                open_[place] = place + 1
-            place = _first_open(open_, place + 1)
+                del unfilled[at]
+            else:
+                at += 1
     found = dict(zip(known, (" ".join(said) or None for said in lines), strict=True))
     return [None if time is None else found[time] for time in times_s]
 
@@ -53,14 +54,6 @@ def _add(said: Sequence[str], lines: list[str], room: int) -> int:
     if room < 0:
         lines.append("…")
     return room
-
-
-def _first_open(open_: list[int], place: int) -> int:
-    """Return the first place from this one on that is not full, and shorten the way to it."""
-    while (following := open_[place]) != place:
-        open_[place] = open_[following]
-        place = following
-    return place
 
 
 def quoted(words: str) -> str:
