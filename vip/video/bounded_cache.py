@@ -18,7 +18,7 @@ class BoundedCache(Generic[ThingT]):
     def __init__(self, most_bytes: int) -> None:
         self._things: dict[int, tuple[ThingT, int]] = {}
         self._others: list[int] = []  # numbers of those that are not preferred
-        self._free_bytes = most_bytes
+        self._most_bytes = self._free_bytes = most_bytes
         self._lock = Lock()
 
     def _keep(self, number: int, thing: ThingT, size_bytes: int, *, preferred: bool) -> None:
@@ -45,13 +45,14 @@ class BoundedCache(Generic[ThingT]):
             if number in self._things:
                 self._free_bytes += self._things.pop(number)[1]
 
-    def _shrink(self, by_bytes: int) -> None:
-        """Drop all that are not preferred, and have room for so many bytes less from now on; preferred ones stay."""
+    def _bound(self, most_bytes: int) -> None:
+        """Drop all that are not preferred, and have room for so many bytes together from now on; preferred ones stay."""
         with self._lock:
             for number in self._others:
                 self._free_bytes += self._things.pop(number)[1]
             self._others.clear()
-            self._free_bytes -= by_bytes
+            self._free_bytes += most_bytes - self._most_bytes
+            self._most_bytes = most_bytes
 
     def clear(self) -> None:
         with self._lock:

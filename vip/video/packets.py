@@ -26,16 +26,16 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
 
     def __init__(self, most_bytes: int = MOST_BYTES, *, is_near: bool = False) -> None:
         super().__init__(most_bytes)
-        self._is_near, self._most_bytes = is_near, most_bytes
+        self._is_near, self._whole_bytes, self._near_bytes = is_near, most_bytes, most_bytes // NEAR_SHARE
         self._sync_bytes, self._is_long = 0, False
 
     def keep(self, position: int, packet: Packet[VideoStream]) -> None:
         """Keep the packet if there is room, or if room can be made for a sync packet."""
         size_bytes = packet.size + OVERHEAD_BYTES
         self._sync_bytes += size_bytes if packet.is_keyframe else 0
-        if self._is_near and not self._is_long and NEAR_SHARE * self._sync_bytes > self._most_bytes:
+        if self._is_near and not self._is_long and self._sync_bytes > self._near_bytes:
             self._is_long = True
-            self._shrink(self._most_bytes - self._most_bytes // NEAR_SHARE)
+            self._bound(self._near_bytes)
         if packet.is_keyframe or not self._is_long:
             self._keep(position, packet, size_bytes, preferred=packet.is_keyframe)
 
@@ -49,6 +49,5 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
     def clear(self) -> None:
         """Let all go, and begin anew."""
         super().clear()
-        if self._is_long:
-            self._shrink(self._most_bytes // NEAR_SHARE - self._most_bytes)
+        self._bound(self._whole_bytes)
         self._sync_bytes, self._is_long = 0, False
