@@ -75,7 +75,7 @@ def test_workers_of_ray_are_killed_and_so_is_the_driver_and_nothing_is_lost_or_d
 def test_workers_on_one_machine_share_one_budget_of_its_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     short = Path(tempfile.mkdtemp(prefix="v-"))  # Ray's sockets lie in it, too
     monkeypatch.setenv("TMPDIR", str(short))
-    sizes = [MB, MB, int(2.6 * MB), MB, MB, MB]
+    sizes = [MB, MB, int(2.6 * MB), MB]
     video = clip(tmp_path / "a.mp4", range(4)).read_bytes()
     with hosting() as host, measured(short) as lay:
         rows = [host.put(f"/{n}.mp4", video + bytes(size), "video/mp4", pause_s=0.02) for n, size in enumerate(sizes)]
