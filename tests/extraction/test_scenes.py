@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from itertools import combinations, pairwise
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, prunable
 from vip.extraction import scenes as module
-from vip.extraction.scenes import NEARLY_AS_TYPICAL, SHARPNESS_SHARE, representatives, scenes, with_sharpness
+from vip.extraction.scenes import BARS_SHARE, NEARLY_AS_TYPICAL, SHARPNESS_SHARE, representatives, scenes, with_source
 from vip.records import Embeddings, Vectors
 
 NO_TEXT = 1
@@ -206,7 +207,7 @@ def test_one_row_stands_for_each_scene(film: tuple[Vectors, list[float]], count:
     people, in_transition = data.draw(flags), data.draw(flags)
     frames = prunable(embedded(vectors), times_s=times_s, people=people, in_transition=in_transition)
     found = representatives(frames, count)
-    assert list(found.values()) == scenes(with_sharpness(vectors, frames.sharpness), times_s, count)
+    assert list(found.values()) == scenes(with_source(vectors, frames.sharpness, None), times_s, count)
     for row, scene in found.items():
         assert row in scene
         assert people[row] == any(people[other] for other in scene), "a frame with people wherever there is one"
@@ -261,7 +262,7 @@ sharpness_values = st.one_of(st.floats(0, 20_000), st.sampled_from([0.0, 1.0, fl
 @given(st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 1.0]), sharpness_values), min_size=1, max_size=12))
 def test_vectors_with_sharpness_have_length_one_and_a_tenth_of_their_cosine_is_that_of_sharpness(rows: list[tuple[float, ...]]) -> None:
     vectors, sharpness = unit([(*row[:2], 0.5) for row in rows]), [row[2] for row in rows]
-    both = with_sharpness(vectors, sharpness)
+    both = with_source(vectors, sharpness, None)
     assert both.dtype == np.float32
     assert np.linalg.norm(both, axis=1) == pytest.approx(np.ones(len(rows)), abs=1e-5)
     of_sharpness = (both @ both.T - (1 - SHARPNESS_SHARE) * (vectors @ vectors.T)) / SHARPNESS_SHARE
@@ -277,7 +278,7 @@ def test_vectors_with_sharpness_have_length_one_and_a_tenth_of_their_cosine_is_t
 def test_the_next_bin_of_sharpness_begins_a_factor_e_higher(level: int) -> None:
     """At the edge of a bin all of the weight lies in one, in the middle half of it in either."""
     same = np.ones((4, 1), np.float32)
-    both = with_sharpness(same, np.expm1([level + 1e-9, level + 0.5, level + 1 + 1e-9, level + 2 + 1e-9]).tolist())
+    both = with_source(same, np.expm1([level + 1e-9, level + 0.5, level + 1 + 1e-9, level + 2 + 1e-9]).tolist(), None)
     found = (both @ both.T - (1 - SHARPNESS_SHARE)) / SHARPNESS_SHARE
     assert found[0] == pytest.approx([1, 0.5**0.5, 0, 0], abs=1e-3)
     assert found[1] == pytest.approx([0.5**0.5, 1, 0.5**0.5, 0], abs=1e-3)
@@ -292,6 +293,44 @@ def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
         prunable(embedded(at_angles([0, 0, 0, 40, 40, 40]).embeddings.image), sharpness=[900, 40, 900, 40, 900, 40]), 2
     )
     assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before sharpness"
+
+
+# ---------------------------------------------------------------- black bars in the division
+
+
+def barred(bars: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Grey pictures with so many black rows above and below, and columns on either side."""
+    shown = np.zeros((len(bars), 18, 32, 3), np.uint8)
+    for picture, (rows, columns) in zip(shown, bars, strict=True):
+        picture[rows : 18 - rows, columns : 32 - columns] = 90
+    return shown
+
+
+def test_bars_have_their_share_of_the_cosine_and_rows_and_columns_half_of_it_each() -> None:
+    bars = [(2, 0), (2, 0), (0, 0), (2, 7), (0, 5)]
+    same, even = np.ones((5, 1), np.float32), [100.0] * 5
+    both = with_source(same, even, barred(bars))
+    assert both.dtype == np.float32
+    of_bars = (both @ both.T - (1 - BARS_SHARE)) / BARS_SHARE
+    assert of_bars[0] == pytest.approx([1, 1, 0.5, 0.5, 0], abs=1e-5)
+    assert of_bars[2] == pytest.approx([0.5, 0.5, 1, 0, 0.5], abs=1e-5)
+
+
+@pytest.mark.parametrize("bars", [(0, 0), (2, 0), (1, 6)])
+def test_where_all_frames_have_the_same_bars_they_have_no_share(bars: tuple[int, int]) -> None:
+    vectors, sharpness = unit([(1, 0), (1, 1), (0, 1)]), [10.0, 100.0, 900.0]
+    np.testing.assert_array_equal(with_source(vectors, sharpness, barred([bars] * 3)), with_source(vectors, sharpness, None))
+
+
+def test_two_shots_of_one_source_are_one_scene_before_two_sources_are() -> None:
+    """The pictures of the third are as unlike those of the second as these are unlike the first."""
+    frames = prunable(embedded(at_angles([0, 0, 40, 40, 80, 80]).embeddings.image))
+    split = [list(representatives(replace(frames, signatures=barred(bars)), 2).values()) for bars in (BARS_OF_FIRST_TWO, BARS_OF_LAST_TWO)]
+    assert split == [[range(4), range(4, 6)], [range(2), range(2, 6)]]
+
+
+BARS_OF_FIRST_TWO = [(2, 0)] * 4 + [(0, 4)] * 2
+BARS_OF_LAST_TWO = [(0, 4)] * 2 + [(2, 0)] * 4
 
 
 def test_of_equal_ones_the_first_stands_for_the_scene() -> None:

@@ -18,7 +18,7 @@ REDUNDANT = 0.9
 
 def frames(count: int, *, alike: int, levels: int = 60) -> Prunable:
     """One frame a second; the first `alike` show nearly the same, and each signature differs from the one before by so many levels."""
-    made = at_angles([2.0 * min(row, alike) + 40.0 * (row >= alike) for row in range(count)])
+    made = at_angles([2.0 * row if row < alike else 40.0 + 2 * alike + 0.6 * (row - alike) for row in range(count)])
     signatures = np.zeros((count, 18, 32, 3), np.uint8)
     for row in range(count):
         signatures[row, 0, row % 32] = levels
@@ -43,6 +43,14 @@ def test_a_gap_in_which_nothing_changes_stays() -> None:
     assert sorted(spread(frames(40, alike=8, levels=10), kept, redundant=REDUNDANT)) == kept
 
 
+@pytest.mark.parametrize(("degrees", "is_filled"), [(8.0, False), (8.3, True)])
+def test_a_gap_in_which_only_something_small_moves_stays(degrees: float, is_filled: bool) -> None:
+    """cos(8.1°) = 0.99: the same picture, though a cell of the signature changes."""
+    turned = [0, 2, 4, 6, *[6 + degrees] * 35, 80]
+    made = replace(at_angles(turned), signatures=frames(40, alike=8).signatures)
+    assert any(3 < row < 39 for row in spread(made, [0, 1, 2, 3, 39], redundant=REDUNDANT)) is is_filled
+
+
 def test_where_all_keyframes_differ_none_is_given_up() -> None:
     unlike = replace(at_angles([0, 40, 80, 120, 160, *[170] * 35]), signatures=frames(40, alike=8).signatures)
     assert sorted(spread(unlike, [0, 1, 2, 3, 39], redundant=REDUNDANT)) == [0, 1, 2, 3, 39]
@@ -51,7 +59,7 @@ def test_where_all_keyframes_differ_none_is_given_up() -> None:
 def test_a_frame_that_fills_a_gap_is_not_given_up_for_another() -> None:
     """Not though it is the one most like its neighbours once a frame lies before it, too."""
     times_s = [0.0, 1.0, 2.0, 3.0, 4.0, 14.0, 24.0, 36.0, 40.0]
-    made = replace(at_angles([0, 2, 4, 6, 8, 30, 60, 90, 90]), times_s=times_s, sharpness=[100.0] * 5 + [4.0, 20.0, 100.0, 100.0])
+    made = replace(at_angles([0, 12, 24, 36, 48, 70, 100, 130, 139]), times_s=times_s, sharpness=[100.0] * 5 + [4.0, 20.0, 100.0, 100.0])
     signatures = np.zeros((9, 18, 32, 3), np.uint8)
     for row in (5, 6, 7):
         signatures[row, 0, row] = 60

@@ -16,6 +16,7 @@ from vip.protocols import Prunable
 
 LONGEST_GAP = 2.5  # times the mean
 CHANGED_LEVELS = 24  # of 255, in the cell of the signature that differs most: more than flicker and noise change there
+SAME = 0.99  # likeness of two frames from which on a person takes them for the same picture, though something small moves
 SOFT_SHARE = 0.25  # of the sharpest frame in the gap
 NO_GAP = (0.0, 0.0)
 NEARLY_REDUNDANT = 0.1  # below the cosine from which on two frames show the same
@@ -77,6 +78,7 @@ def _likeness(frames: Prunable, a: int, b: int) -> float:
 
 
 def _changed(frames: Prunable, a: int, b: int) -> bool:
-    """Return whether something changed that a person sees."""
+    """Return whether something changed that a person sees, and more than a leaf."""
     assert frames.signatures is not None, "spread has looked"
-    return int(np.abs(frames.signatures[a].astype(np.int16) - frames.signatures[b]).max()) >= CHANGED_LEVELS
+    levels = int(np.abs(frames.signatures[a].astype(np.int16) - frames.signatures[b]).max())
+    return levels >= CHANGED_LEVELS and _likeness(frames, a, b) < SAME

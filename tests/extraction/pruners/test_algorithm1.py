@@ -224,8 +224,10 @@ def test_each_keyframe_says_which_scene_it_stands_for() -> None:
 
 
 def test_a_keyframe_that_fills_a_long_gap_says_so_and_the_others_which_scene_they_stand_for() -> None:
-    """Of 40 seconds the first eight show nearly the same; behind them each second changes something."""
-    thinned = Algorithm1(None).prune(changing(40, alike=8), keep=5, redundant=0.9)
+    """Of 40 seconds the first eight show nearly the same; behind them each second changes something, and one turns a little."""
+    signatures = changing(40, alike=8).signatures
+    frames = replace(at_angles([*range(0, 120, 15), *[160] * 15, 169, *[160] * 16]), signatures=signatures)
+    thinned = Algorithm1(None).prune(frames, keep=5, redundant=0.9)
     assert thinned.reasons == {
         0: "kept: stands for the scene from 0:00.00 to 0:01.00",
         2: "kept: stands for the scene from 0:02.00 to 0:03.00",
@@ -233,8 +235,20 @@ def test_a_keyframe_that_fills_a_long_gap_says_so_and_the_others_which_scene_the
         8: "kept: stands for the scene from 0:08.00 to 0:39.00",
         23: "kept: nothing else shows the changes from 0:08.00 to 0:39.00",
     }
-    assert kept(changing(40, alike=8), [drop.index for drop in thinned.drops]) == [*thinned.reasons]
-    assert "nothing else" not in str(Algorithm1(None).prune(changing(40, alike=8), keep=3, redundant=0.9).reasons)
+    assert kept(frames, [drop.index for drop in thinned.drops]) == [*thinned.reasons]
+    assert "nothing else" not in str(Algorithm1(None).prune(frames, keep=3, redundant=0.9).reasons)
+
+
+def test_a_keyframe_for_which_one_of_two_alike_goes_says_that_it_is_unlike_those_beside_it() -> None:
+    """A quarter of an hour turns slowly, and each of the last frames far more; four scenes would show only one of these."""
+    frames = replace(at_angles([*range(0, 100, 4), 130, 160, 190]), times_s=[*range(0, 1000, 40), 999, 999.1, 999.2])
+    assert sorted(representatives(frames, 4)) == [0, 8, 17, 25]
+    assert Algorithm1(None).prune(frames, keep=4, redundant=0.99).reasons == {
+        0: "kept: stands for the scene from 0:00.00 to 4:40.00",
+        17: "kept: stands for the scene from 10:40.00 to 16:00.00",
+        25: "kept: stands for the scene from 16:39.00 to 16:39.20",
+        27: "kept: unlike those beside it",
+    }
 
 
 def test_of_no_frames_none_is_dropped() -> None:

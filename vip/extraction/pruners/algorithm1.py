@@ -22,8 +22,9 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
+from vip.extraction.doubles import replace_doubles
 from vip.extraction.scenes import representatives
-from vip.extraction.spread import spread
+from vip.extraction.spread import NO_GAP, spread
 from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
@@ -57,7 +58,7 @@ class Algorithm1:
         plain = _to_the_last(frames)
         left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
         stand_for = representatives(frames, left) if self.name != f"algorithm1:{PLAIN}" else {}
-        rows = spread(frames, stand_for, redundant=redundant)
+        rows = spread(frames, replace_doubles(frames, stand_for), redundant=redundant)
         held = [row in rows for row in range(len(frames))]
         done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)
         clocks = [timecode(time_s) for time_s in frames.times_s]
@@ -96,9 +97,9 @@ def _left_at(removals: Sequence[Removal], redundant: float) -> int:
 
 
 def _reason(scene: range | None, gap_s: tuple[float, float], clocks: Sequence[str]) -> str:
-    if scene is None:
+    if scene is None and gap_s != NO_GAP:
         return f"kept: nothing else shows the changes from {timecode(gap_s[0])} to {timecode(gap_s[1])}"
-    if len(scene) == 1:
+    if scene is None or len(scene) == 1:
         return "kept: unlike those beside it"
     return f"kept: stands for the scene from {clocks[scene[0]]} to {clocks[scene[-1]]}"
 
