@@ -36,6 +36,7 @@ from vip.extraction.settled import (
     _settled,
     _settled_places,
     find_settled,
+    is_certainly_dissolving,
     is_dissolving,
 )
 from vip.records import Frame, Image
@@ -150,6 +151,19 @@ def test_in_a_dissolve_steps_are_parallel_by_a_quarter_on_average(shared: int, d
     assert is_dissolving(five(*((40, parts) for parts in steps))) is dissolving
 
 
+def test_a_dissolve_is_certain_where_more_than_twelve_levels_change() -> None:
+    exactly = five((4, ALL), (4, ALL), (4, ALL), (4, ALL))
+    more = exactly.copy()
+    more[3, 0, 0, 0] += 1
+    assert (is_certainly_dissolving(exactly), is_certainly_dissolving(more)) == (False, True)
+
+
+@pytest.mark.parametrize(("shared", "is_certain"), [(104, False), (105, True)])
+def test_a_dissolve_is_certain_where_its_steps_are_parallel_by_nine_tenths(shared: int, is_certain: bool) -> None:
+    """The second step changes only so many of 144 parts: two of the three cosines are the root of that share; 104.04 parts make 0.9."""
+    assert is_certainly_dissolving(five((40, ALL), (40, slice(0, shared)), (40, ALL), (40, ALL))) is is_certain
+
+
 def test_light_that_comes_and_goes_is_no_dissolve() -> None:
     there = five((40, ALL), (0, ALL), (40, ALL), (0, ALL))
     there[2], there[4] = there[0], there[0]
@@ -159,14 +173,16 @@ def test_light_that_comes_and_goes_is_no_dissolve() -> None:
 # ---------------------------------------------------------------- which frame is taken
 
 
-def chosen(show: Callable[[float], Image], *, steps: int = STEPS, sharpness: float | None = None, dissolves: bool = False) -> float | None:
+def chosen(
+    show: Callable[[float], Image], *, steps: int = STEPS, sharpness: float | None = None, dissolves: bool = False, is_certain: bool = False
+) -> float | None:
     """Seconds from the doubtful frame, which is the first, to the one that is found behind it; `show` gets seconds."""
     before = LOOKER(Frame(0, TIME_BASE, show(0.0)))
     if sharpness is not None:
         quality = before.measured.quality.model_copy(update={"sharpness": sharpness})
         before = replace(before, measured=replace(before.measured, quality=quality))
     frames = [Frame(100 * step, TIME_BASE, show(step / 10)) for step in range(1, steps + 1)]
-    found = _settled(before, frames, LOOKER, dissolves=dissolves)
+    found = _settled(before, frames, LOOKER, dissolves=dissolves, is_certain=is_certain)
     return None if found is None else found.time_s
 
 
@@ -298,6 +314,7 @@ def test_a_frame_twice_as_sharp_as_the_settled_one_of_its_view_does_not_give_way
     sharpest = LOOKER(Frame(0, TIME_BASE, show(0.8))).measured.quality.sharpness
     found = chosen(show, sharpness=times_as_sharp * sharpest, dissolves=True)
     assert found == (0.8 if is_found else None)
+    assert chosen(show, sharpness=times_as_sharp * sharpest, dissolves=True, is_certain=True) == 0.8, "no camera moves so evenly"
 
 
 def test_a_frame_that_is_sharper_than_the_settled_one_of_another_view_gives_way() -> None:
@@ -531,6 +548,23 @@ def test_for_several_frames_the_found_ones_come_in_time_order_and_all_are_counte
         "behind the last are fewer than four"
     )
     assert told == 5
+
+
+@pytest.mark.parametrize("is_glimpsed", [False, True])
+def test_a_frame_that_certainly_dissolves_gives_way_however_sharp_it_is(
+    cross_fade: Clip, glimpser: FrameAnalyzer, monkeypatch: pytest.MonkeyPatch, is_glimpsed: bool
+) -> None:
+    """Here every frame shows the same view and is too sharp to give way, unless it dissolves for certain."""
+    monkeypatch.setattr("vip.extraction.settled.shows_same_view", lambda *_: True)
+    monkeypatch.setattr("vip.extraction.settled.TIMES_SHARPER", 0.0)
+    monkeypatch.setattr("vip.extraction.settled.CERTAINLY_PARALLEL", 0.5)  # the camera moves on, too
+    with Video(cross_fade.path) as video:
+        doubtful = [LOOKER(frame) for frame in video.frames(video.index.shown_pts[[5, 28]].tolist())]
+        for levels, found in ((0.0, [doubtful[1].pts]), (255.0, [])):
+            monkeypatch.setattr("vip.extraction.settled.CERTAIN_LEVELS", levels)
+            settled = find_settled(video, doubtful, glimpser if is_glimpsed else LOOKER, advance=lambda: None)
+            assert [one.stands_in_for for one in settled.frames] == found
+            assert settled.dissolves == {doubtful[0].pts: False, doubtful[1].pts: True}
 
 
 def test_of_no_doubtful_frames_nothing_is_decoded(cross_fade: Clip, given_packets: list[int | None]) -> None:

@@ -31,7 +31,8 @@ SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
 PARALLEL = 0.7  # cosine of two differences
-TIMES_SHARPER = 2.0  # than the settled frame of its view: what dissolves is softer
+TIMES_SHARPER = 2.0  # than the settled frame of its view: what dissolves is softer, unless that is certain
+CERTAINLY_PARALLEL, CERTAIN_LEVELS = 0.9, 12.0  # no camera moves so evenly
 MOST_PACKETS, MOST_PACKETS_WHERE_EXPENSIVE = 110, 45  # to decode for a settled frame
 
 Flags = npt.NDArray[np.bool_]
@@ -83,11 +84,11 @@ def _find_among_glimpses(
 ) -> Settled:
     """Find settled frames behind those that there are glimpses of; only the settled ones are decoded, where they are not known."""
     dissolves: dict[int, bool] = {}
+    certain: set[int] = set()
     settled: list[tuple[FrameAnalysis, int, bool]] = []
     for before in doubtful:
         probed = [analyzer.glimpses[pts].signature for pts in _pts_just_behind(video, before)]
-        if len(probed) == PROBED_FRAMES:  # fewer do not tell
-            dissolves[before.pts] = is_dissolving(np.stack([before.signature, *probed]))
+        _judge(before, probed, dissolves, certain)
         behind = _pts_behind(video, before) if dissolves.get(before.pts) or before.pts in soft else []
         glimpses = [analyzer.glimpses[pts] for pts in behind]
         places, begins_dissolving = _settled_places(
@@ -109,7 +110,9 @@ def _find_among_glimpses(
         [
             replace(analyses[pts], stands_in_for=before.pts)
             for before, pts, dissolving in settled
-            if pts in analyses and verdict(analyses[pts].measured, 0.0) is None and _may_stand(analyses[pts], before, dissolving)
+            if pts in analyses
+            and verdict(analyses[pts].measured, 0.0) is None
+            and _may_stand(analyses[pts], before, dissolving, is_certain=before.pts in certain)
         ],
         dissolves,
     )
@@ -122,6 +125,7 @@ def _find_by_decoding(
     probes = {analysis.pts: _pts_just_behind(video, analysis) for analysis in doubtful}
     doubts = {pts[0]: analysis for analysis in doubtful if (pts := probes[analysis.pts])}
     dissolves: dict[int, bool] = {}
+    certain: set[int] = set()
     for _ in range(len(doubtful) - len(doubts)):
         advance()
 
@@ -131,14 +135,13 @@ def _find_by_decoding(
             probed_of = {doubts[first].pts: probes[doubts[first].pts] for first in gop}
             for before, probed in _frames_of_each(reader, probed_of, longest_side_px=GLANCE_SIDE_PX):
                 analysis = doubts[probes[before][0]]
-                if len(probed) == PROBED_FRAMES:  # fewer do not tell
-                    dissolves[before] = is_dissolving(np.stack([analysis.signature, *(signature_of(frame.image) for frame in probed)]))
+                _judge(analysis, [signature_of(frame.image) for frame in probed], dissolves, certain)
                 if dissolves.get(before) or before in soft:
                     wanted[before] = analysis
                 advance()
             behind_of = {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}
             for before, frames in _frames_of_each(reader, behind_of, longest_side_px=WORKING_SIDE_PX):
-                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False))
+                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False), is_certain=before in certain)
                 if found:
                     yield replace(found, stands_in_for=before)
 
@@ -167,11 +170,31 @@ def _take(waiting: list[int], wanted: Mapping[int, Sequence[int]], decoded: dict
     return key, frames
 
 
+def _judge(before: FrameAnalysis, probed: Sequence[npt.NDArray[np.uint8]], dissolves: dict[int, bool], certain: set[int]) -> None:
+    """Note whether a frame dissolves, and whether that is certain, by the frames just behind it; fewer than four do not tell."""
+    if len(probed) == PROBED_FRAMES:
+        signatures = np.stack([before.signature, *probed])
+        dissolves[before.pts] = is_dissolving(signatures)
+        if is_certainly_dissolving(signatures):
+            certain.add(before.pts)
+
+
 def is_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
     """Return whether five pictures in a row lie in a dissolve: much changes, and each step is like the one before."""
+    parallel, levels = _parallel_change(signatures)
+    return parallel > DISSOLVE_PARALLEL and levels > DISSOLVE_LEVELS
+
+
+def is_certainly_dissolving(signatures: npt.NDArray[np.uint8]) -> bool:
+    """Return whether so much changes so evenly that nothing but a dissolve does it."""
+    parallel, levels = _parallel_change(signatures)
+    return parallel > CERTAINLY_PARALLEL and levels > CERTAIN_LEVELS
+
+
+def _parallel_change(signatures: npt.NDArray[np.uint8]) -> tuple[float, float]:
+    """Return how alike the steps of five pictures in a row are, and the mean difference of the first and the fourth, of 255."""
     pictures = signatures.reshape(len(signatures), -1).astype(np.float32)
-    steps = np.diff(pictures, axis=0)
-    return float(_cosines(steps).mean()) > DISSOLVE_PARALLEL and float(np.abs(pictures[3] - pictures[0]).mean()) > DISSOLVE_LEVELS
+    return float(_cosines(np.diff(pictures, axis=0)).mean()), float(np.abs(pictures[3] - pictures[0]).mean())
 
 
 def _pts_just_behind(video: Reader, analysis: FrameAnalysis) -> list[int]:
@@ -206,11 +229,14 @@ def _end_of_gop(index: PacketIndex, pts: int) -> int:
     return int(index.sync_pts[following]) if following < len(index.sync_pts) else int(index.shown_pts[-1]) + 1
 
 
-def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer, *, dissolves: bool) -> FrameAnalysis | None:
+def _settled(
+    before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer, *, dissolves: bool, is_certain: bool = False
+) -> FrameAnalysis | None:
     """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into.
 
     Args:
         dissolves: the one before them lies in a dissolve.
+        is_certain: of that there is no doubt.
     """
     signatures = [signature_of(frame.image) for frame in frames]
     places, begins_dissolving = _settled_places(before, [frame.time_s for frame in frames], signatures, dissolves=dissolves)
@@ -222,7 +248,7 @@ def _settled(before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnal
     if not good:
         return None
     found = analyzer(max(good, key=lambda pair: pair[0])[1])
-    return found if _may_stand(found, before, begins_dissolving) else None
+    return found if _may_stand(found, before, begins_dissolving, is_certain=is_certain) else None
 
 
 def _settled_places(
@@ -261,10 +287,10 @@ def _next_dissolve(signatures: Sequence[npt.NDArray[np.uint8]], steps_dissolve: 
     return len(signatures)
 
 
-def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool) -> bool:
+def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool, *, is_certain: bool) -> bool:
     """Return whether a frame may stand for the one before it: that dissolves, or is softer, or both show the same view."""
     same_view = shows_same_view(found, before)
-    if same_view and before.measured.quality.sharpness >= TIMES_SHARPER * found.measured.quality.sharpness:
+    if same_view and not is_certain and before.measured.quality.sharpness >= TIMES_SHARPER * found.measured.quality.sharpness:
         return False
     return dissolves or same_view or is_soft(before.measured.quality, found.measured.quality.sharpness)
 
