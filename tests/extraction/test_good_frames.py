@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 import numpy as np
 
-from tests.extraction.analyses import analysis, measured
+from tests.extraction.analyses import TIME_BASE, analysis, measured
+from tests.extraction.test_spread import frames as changing
+from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.good_frames import by_picture_only, good_frames, likely_keyframes, prunable
 from vip.protocols import TEXT_WEIGHT, DistinctPictures
 from vip.records import Detection, Embeddings
@@ -60,8 +65,32 @@ def test_keyframes_that_are_likely_come_in_time_order_and_from_good_frames_alone
     vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
     sharp = [50.0, 300.0, 100.0, 400.0, 200.0]
     frames = [analysis(40 * row, vector=vectors[row], measured=measured(sharp[row])) for row in range(5)]
-    assert [frame.pts for frame in likely_keyframes(frames, keyframes=3, min_sharpness=60.0)] == [40, 120, 160]
-    assert len(likely_keyframes(frames, keyframes=1, min_sharpness=None)) == 1
-    assert len(likely_keyframes(frames, keyframes=9, min_sharpness=None)) == 5
-    assert likely_keyframes(frames, keyframes=3, min_sharpness=1000.0) == []
-    assert likely_keyframes([], keyframes=3, min_sharpness=None) == []
+    assert [frame.pts for frame in likely_keyframes(frames, keyframes=3, min_sharpness=60.0, redundant=0.9)] == [40, 120, 160]
+    assert len(likely_keyframes(frames, keyframes=1, min_sharpness=None, redundant=0.9)) == 1
+    assert len(likely_keyframes(frames, keyframes=9, min_sharpness=None, redundant=0.9)) == 5
+    assert likely_keyframes(frames, keyframes=3, min_sharpness=1000.0, redundant=0.9) == []
+    assert likely_keyframes([], keyframes=3, min_sharpness=None, redundant=0.9) == []
+
+
+def turned(degrees: Sequence[float], times_s: Sequence[float], signatures: Sequence[np.ndarray] | None = None) -> list[FrameAnalysis]:
+    """Frames that are equally sharp; the cosine of two pictures is that of the angle between them."""
+    angles = np.radians(degrees)
+    vectors = np.stack([np.cos(angles), np.sin(angles)], axis=1).astype(np.float32)
+    frames = [
+        analysis(round(time_s / float(TIME_BASE)), vector=vector, view=vector, measured=measured(100.0))
+        for time_s, vector in zip(times_s, vectors, strict=True)
+    ]
+    return [replace(frame, signature=one) for frame, one in zip(frames, signatures, strict=True)] if signatures is not None else frames
+
+
+def test_a_frame_for_which_one_of_two_alike_goes_is_likely_to_be_kept() -> None:
+    frames = turned([*range(0, 100, 4), 130, 160, 190], [*range(0, 1000, 40), 999, 999.1, 999.2])
+    likely = likely_keyframes(frames, keyframes=4, min_sharpness=None, redundant=0.99)
+    assert likely == [frames[row] for row in (0, 17, 25, 27)]
+
+
+def test_a_frame_that_fills_a_long_gap_is_likely_to_be_kept() -> None:
+    frames = turned([*range(0, 120, 15), *[160.0] * 15, 169.0, *[160.0] * 16], range(40), changing(40, alike=8).signatures)
+    likely = likely_keyframes(frames, keyframes=5, min_sharpness=None, redundant=0.9)
+    assert frames[23] in likely
+    assert len(likely) == 5

@@ -558,6 +558,6 @@ def test_only_texts_that_are_not_known_are_embedded_each_once() -> None:
 
 def test_frames_that_are_not_sharp_enough_would_not_be_kept() -> None:
     analyses = [analysis(0, measured=measured(100.0)), analysis(90, measured=measured(60.0))]
-    assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=None)] == [0, 90]
-    assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=70.0)] == [0]
-    assert likely_keyframes(analyses, keyframes=2, min_sharpness=1000.0) == []
+    assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=None, redundant=0.9)] == [0, 90]
+    assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=70.0, redundant=0.9)] == [0]
+    assert likely_keyframes(analyses, keyframes=2, min_sharpness=1000.0, redundant=0.9) == []

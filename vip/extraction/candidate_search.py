@@ -208,11 +208,12 @@ def _after_a_look(analysis: FrameAnalysis, settled: FrameAnalysis | None, dissol
 
 def _likely_keyframes(search: CandidateSearch, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
     """Return the frames that would be kept as far as is known."""
+    redundant = search.analyzer.embedder.capabilities.redundant_cosine
     if not search.counts_pictures:
-        return likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness)
+        return likely_keyframes(analyses, keyframes=search.keyframes, min_sharpness=search.min_sharpness, redundant=redundant)
     from vip.extraction.picture_count import likely_pictures
 
-    return likely_pictures(analyses, search.min_sharpness, redundant=search.analyzer.embedder.capabilities.redundant_cosine)
+    return likely_pictures(analyses, search.min_sharpness, redundant=redundant)
 
 
 def _merge(analyses: Sequence[FrameAnalysis], found: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:

@@ -9,8 +9,10 @@ import numpy as np
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.copies import copies
+from vip.extraction.doubles import replace_doubles
 from vip.extraction.object_text import has_people
 from vip.extraction.scenes import representatives
+from vip.extraction.spread import spread
 from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable
 from vip.records import Embeddings
 
@@ -23,13 +25,20 @@ def good_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) 
     return [index for index in good if index not in same]
 
 
-def likely_keyframes(analyses: Sequence[FrameAnalysis], *, keyframes: int, min_sharpness: float | None) -> list[FrameAnalysis]:
-    """Return the frames that would stand for a scene each if there were this many scenes."""
+def likely_keyframes(
+    analyses: Sequence[FrameAnalysis], *, keyframes: int, min_sharpness: float | None, redundant: float
+) -> list[FrameAnalysis]:
+    """Return the frames that the default pruner would hold.
+
+    Args:
+        redundant: the cosine from which on two frames of this embedder show the same.
+    """
     remaining = good_frames(analyses, min_sharpness)
     if not remaining:
         return []
     frames = prunable(analyses, by_picture_only(analyses), remaining)
-    return [analyses[remaining[row]] for row in sorted(representatives(frames, keyframes))]
+    rows = spread(frames, replace_doubles(frames, representatives(frames, keyframes)), redundant=redundant)
+    return [analyses[remaining[row]] for row in sorted(rows)]
 
 
 def prunable(
