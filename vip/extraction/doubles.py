@@ -29,19 +29,18 @@ def replace_doubles(frames: Prunable, kept: Iterable[int]) -> list[int]:
         kept: rows of the frames.
     """
     rows = sorted(kept)
-    if not rows:
-        return rows
+    may_join = ~np.array(frames.in_transition, bool) & (np.asarray(frames.sharpness) >= SOFT_SHARE * median(list(frames.sharpness)))
     beside = np.full(len(frames), np.inf)  # how alike each other frame is to the more alike of the keyframes beside it
-    for a, b in pairwise([-1, *rows, len(frames)]):
+    for a, b in pairwise([-1, *rows, len(frames)] if rows else []):
         _measure(frames, beside, a, b)
     joined: set[int] = set()
     for _ in rows[1:]:
         likeness, place = max((_likeness(frames, a, b), -place) for place, (a, b) in enumerate(pairwise(rows)))
-        spare, other = _spare(frames, rows, -place), int(beside.argmin())
+        spare, other = _spare(frames, rows, -place), int(np.where(may_join, beside, np.inf).argmin())
         if likeness < LEAST_LIKENESS or beside[other] > min(NOTHING_NEW, 1 - TIMES_AS_UNLIKE * (1 - likeness)):
             break
         parts_people = frames.has_people[spare] and rows[-place] < other < rows[-place + 1]
-        if spare in joined or parts_people:
+        if spare in joined or parts_people or not may_join[other]:
             break
         rows.remove(spare)
         insort(rows, other)
@@ -55,12 +54,9 @@ def replace_doubles(frames: Prunable, kept: Iterable[int]) -> list[int]:
 
 
 def _measure(frames: Prunable, beside: npt.NDArray[np.float64], a: int, b: int) -> None:
-    """Note how alike each frame between two keyframes, or an end, is to the more alike of them; of restless or soft ones nothing."""
+    """Note how alike each frame between two keyframes, or an end, is to the more alike of them."""
     vectors, between = frames.embeddings.image, slice(a + 1, b)
-    sides = [vectors[between] @ vectors[row] for row in (a, b) if 0 <= row < len(frames)]
-    may_join = ~np.array(frames.in_transition[between], bool)
-    may_join &= np.asarray(frames.sharpness[between]) >= SOFT_SHARE * median(list(frames.sharpness))
-    beside[between] = np.where(may_join, np.max(sides, axis=0), np.inf)
+    beside[between] = np.max([vectors[between] @ vectors[row] for row in (a, b) if 0 <= row < len(frames)], axis=0)
 
 
 def _spare(frames: Prunable, rows: Sequence[int], place: int) -> int:
