@@ -142,6 +142,9 @@ class Prunable:
     def __len__(self) -> int:
         return len(self.times_s)
 
+    def picture_cosine(self, a: int, b: int) -> float:
+        return float(self.embeddings.image[a] @ self.embeddings.image[b])
+
 
 @dataclass(frozen=True, slots=True)
 class PrunedFrame:

@@ -297,6 +297,9 @@ def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
 
 # ---------------------------------------------------------------- black bars in the division
 
+BARS_OF_FIRST_TWO = [(2, 0)] * 4 + [(0, 4)] * 2
+BARS_OF_LAST_TWO = [(0, 4)] * 2 + [(2, 0)] * 4
+
 
 def barred(bars: Sequence[tuple[int, int]]) -> np.ndarray:
     """Grey pictures with so many black rows above and below, and columns on either side."""
@@ -327,10 +330,6 @@ def test_two_shots_of_one_source_are_one_scene_before_two_sources_are() -> None:
     frames = prunable(embedded(at_angles([0, 0, 40, 40, 80, 80]).embeddings.image))
     split = [list(representatives(replace(frames, signatures=barred(bars)), 2).values()) for bars in (BARS_OF_FIRST_TWO, BARS_OF_LAST_TWO)]
     assert split == [[range(4), range(4, 6)], [range(2), range(2, 6)]]
-
-
-BARS_OF_FIRST_TWO = [(2, 0)] * 4 + [(0, 4)] * 2
-BARS_OF_LAST_TWO = [(0, 4)] * 2 + [(2, 0)] * 4
 
 
 def test_of_equal_ones_the_first_stands_for_the_scene() -> None:

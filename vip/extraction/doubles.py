@@ -35,7 +35,7 @@ def replace_doubles(frames: Prunable, kept: Iterable[int]) -> list[int]:
         _measure(frames, beside, a, b)
     joined: set[int] = set()
     for _ in rows[1:]:
-        likeness, place = max((_likeness(frames, a, b), -place) for place, (a, b) in enumerate(pairwise(rows)))
+        likeness, place = max((frames.picture_cosine(a, b), -place) for place, (a, b) in enumerate(pairwise(rows)))
         spare, other = _spare(frames, rows, -place), int(np.where(may_join, beside, np.inf).argmin())
         if likeness < LEAST_LIKENESS or beside[other] > min(NOTHING_NEW, 1 - TIMES_AS_UNLIKE * (1 - likeness)):
             break
@@ -64,10 +64,6 @@ def _spare(frames: Prunable, rows: Sequence[int], place: int) -> int:
     a, b = rows[place : place + 2]
     if frames.has_people[a] != frames.has_people[b]:
         return a if frames.has_people[b] else b
-    before = _likeness(frames, rows[place - 1], a) if place > 0 else -1.0
-    after = _likeness(frames, b, rows[place + 2]) if place + 2 < len(rows) else -1.0
+    before = frames.picture_cosine(rows[place - 1], a) if place > 0 else -1.0
+    after = frames.picture_cosine(b, rows[place + 2]) if place + 2 < len(rows) else -1.0
     return a if before > after else b
-
-
-def _likeness(frames: Prunable, a: int, b: int) -> float:
-    return float(frames.embeddings.image[a] @ frames.embeddings.image[b])

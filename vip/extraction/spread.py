@@ -67,18 +67,14 @@ def _spare(frames: Prunable, rows: Sequence[int], longest_s: float, *, least_lik
     """Return the keyframe most like its neighbours that leaves no gap too long; None where all are too unlike."""
     spare, best = None, least_likeness
     for before, row, after in zip(rows, rows[1:], rows[2:], strict=False):
-        likeness = max(_likeness(frames, row, before), _likeness(frames, row, after))
+        likeness = max(frames.picture_cosine(row, before), frames.picture_cosine(row, after))
         if frames.times_s[after] - frames.times_s[before] <= longest_s and likeness >= best:
             spare, best = row, likeness
     return spare
 
 
-def _likeness(frames: Prunable, a: int, b: int) -> float:
-    return float(frames.embeddings.image[a] @ frames.embeddings.image[b])
-
-
 def _changed(frames: Prunable, a: int, b: int) -> bool:
-    """Return whether something changed that a person sees, and more than a leaf."""
+    """Return whether something changed that a person sees, and not just something small."""
     assert frames.signatures is not None, "spread has looked"
     levels = int(np.abs(frames.signatures[a].astype(np.int16) - frames.signatures[b]).max())
-    return levels >= CHANGED_LEVELS and _likeness(frames, a, b) < SAME
+    return levels >= CHANGED_LEVELS and frames.picture_cosine(a, b) < SAME

@@ -8,7 +8,8 @@ A frame with people may go only if a neighbour shows people too ("an additional 
 people if either of the surrounding frames also includes people"). End frames have one neighbour. Of equal scores the earliest
 frame goes. The rule always leaves a frame to drop: of two neighbours one shows nobody, or both may go.
 
-Ours: frames that are held (each stands for a scene, `vip.extraction.scenes`) go only when no other is left at all.
+Ours: frames that are held go only when no other is left at all. Each stands for a scene (`vip.extraction.scenes`), took the place of
+one of two that are alike (`vip.extraction.doubles`), or fills a gap (`vip.extraction.spread`).
 """
 
 from __future__ import annotations
