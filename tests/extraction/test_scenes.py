@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 
 from tests.extraction.pruning import at_angles, prunable
 from vip.extraction import scenes as module
-from vip.extraction.scenes import BARS_SHARE, NEARLY_AS_TYPICAL, SHARPNESS_SHARE, representatives, scenes, with_source
+from vip.extraction.scenes import (
+    BARS_SHARE,
+    NEARLY_AS_TYPICAL,
+    SHARPNESS_SHARE,
+    WHITE_SHARE,
+    WHITE_STEP,
+    representatives,
+    scenes,
+    with_source,
+)
 from vip.records import Embeddings, Vectors
 
 NO_TEXT = 1
@@ -295,6 +304,35 @@ def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
     assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before sharpness"
 
 
+# ---------------------------------------------------------------- white level in the division
+
+
+def lit(levels: Sequence[float]) -> np.ndarray:
+    """Dark pictures with one pixel this white each."""
+    shown = np.full((len(levels), 18, 32, 3), 5, np.uint8)
+    shown[:, 4, 7] = np.asarray(levels, np.uint8)[:, None]
+    return shown
+
+
+def test_white_levels_have_their_share_of_the_cosine_and_are_unlike_from_two_steps_on() -> None:
+    """At the edge of a bin all of the weight lies in one, in the middle half of it in either."""
+    same, even = np.ones((5, 1), np.float32), [100.0] * 5
+    both = with_source(same, even, lit([100, 100, 113, 125, 150]))
+    assert both.dtype == np.float32
+    of_white = (both @ both.T - (1 - WHITE_SHARE)) / WHITE_SHARE
+    assert of_white[0] == pytest.approx([1, 1, 0.48**0.5, 0, 0], abs=1e-5), f"{WHITE_STEP} levels a step"
+    assert of_white[2] == pytest.approx([0.48**0.5, 0.48**0.5, 1, 0.52**0.5, 0], abs=1e-5)
+
+
+def test_shots_of_the_same_colours_are_told_apart_by_their_white_level() -> None:
+    frames = prunable(at_angles([0, 5, 0, 5, 0, 5]).embeddings)
+    for levels, first in (([230] * 4 + [120] * 2, 4), ([230] * 2 + [120] * 4, 2)):
+        found = representatives(replace(frames, signatures=lit(levels)), 2)
+        assert list(found.values()) == [range(first), range(first, 6)]
+    evenly = representatives(replace(prunable(at_angles([0, 0, 0, 40, 40, 40]).embeddings), signatures=lit([230, 120] * 3)), 2)
+    assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before white levels"
+
+
 # ---------------------------------------------------------------- black bars in the division
 
 BARS_OF_FIRST_TWO = [(2, 0)] * 4 + [(0, 4)] * 2
@@ -322,7 +360,9 @@ def test_bars_have_their_share_of_the_cosine_and_rows_and_columns_half_of_it_eac
 @pytest.mark.parametrize("bars", [(0, 0), (2, 0), (1, 6)])
 def test_where_all_frames_have_the_same_bars_they_have_no_share(bars: tuple[int, int]) -> None:
     vectors, sharpness = unit([(1, 0), (1, 1), (0, 1)]), [10.0, 100.0, 900.0]
-    np.testing.assert_array_equal(with_source(vectors, sharpness, barred([bars] * 3)), with_source(vectors, sharpness, None))
+    np.testing.assert_array_equal(
+        with_source(vectors, sharpness, barred([bars] * 3)), with_source(vectors, sharpness, barred([(0, 3)] * 3))
+    )
 
 
 def test_two_shots_of_one_source_are_one_scene_before_two_sources_are() -> None:
