@@ -17,8 +17,7 @@ from vip.extraction.scenes import (
     BARS_SHARE,
     NEARLY_AS_TYPICAL,
     SHARPNESS_SHARE,
-    WHITE_SHARE,
-    WHITE_STEP,
+    TONES_SHARE,
     representatives,
     scenes,
     with_source,
@@ -304,33 +303,35 @@ def test_shots_of_the_same_colours_are_told_apart_by_their_sharpness() -> None:
     assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before sharpness"
 
 
-# ---------------------------------------------------------------- white level in the division
+# ---------------------------------------------------------------- tones in the division
 
 
-def lit(levels: Sequence[float]) -> np.ndarray:
-    """Dark pictures with one pixel this white each."""
-    shown = np.full((len(levels), 18, 32, 3), 5, np.uint8)
-    shown[:, 4, 7] = np.asarray(levels, np.uint8)[:, None]
+def toned(tones: Sequence[tuple[int, int]]) -> np.ndarray:
+    """Grey pictures that are this light, with one pixel this white."""
+    shown = np.stack([np.full((18, 32, 3), grey, np.uint8) for grey, _ in tones])
+    for picture, (_, white) in zip(shown, tones, strict=True):
+        picture[4, 7] = white
     return shown
 
 
-def test_white_levels_have_their_share_of_the_cosine_and_are_unlike_from_two_steps_on() -> None:
-    """At the edge of a bin all of the weight lies in one, in the middle half of it in either."""
+def test_tones_have_their_share_of_the_cosine_and_each_of_the_three_a_third_of_it() -> None:
+    """At the edge of a step all of the weight lies in one bin, in the middle half of it in either."""
     same, even = np.ones((5, 1), np.float32), [100.0] * 5
-    both = with_source(same, even, lit([100, 100, 113, 125, 150]))
+    both = with_source(same, even, toned([(60, 100), (60, 100), (60, 113), (90, 100), (120, 150)]))
     assert both.dtype == np.float32
-    of_white = (both @ both.T - (1 - WHITE_SHARE)) / WHITE_SHARE
-    assert of_white[0] == pytest.approx([1, 1, 0.48**0.5, 0, 0], abs=1e-5), f"{WHITE_STEP} levels a step"
-    assert of_white[2] == pytest.approx([0.48**0.5, 0.48**0.5, 1, 0.52**0.5, 0], abs=1e-5)
+    of_tones = (both @ both.T - (1 - TONES_SHARE)) / TONES_SHARE
+    assert of_tones[0] == pytest.approx([1, 1, (2 + 0.48**0.5) / 3, 2 / 3, 1 / 3], abs=1e-5)
 
 
-def test_shots_of_the_same_colours_are_told_apart_by_their_white_level() -> None:
+@pytest.mark.parametrize("tones", [((60, 230), (60, 120)), ((60, 230), (140, 230))], ids=["whitest", "middle"])
+def test_shots_of_the_same_colours_are_told_apart_by_their_tones(tones: tuple[tuple[int, int], tuple[int, int]]) -> None:
+    one, other = tones
     frames = prunable(at_angles([0, 5, 0, 5, 0, 5]).embeddings)
-    for levels, first in (([230] * 4 + [120] * 2, 4), ([230] * 2 + [120] * 4, 2)):
-        found = representatives(replace(frames, signatures=lit(levels)), 2)
+    for first in (4, 2):
+        found = representatives(replace(frames, signatures=toned([one] * first + [other] * (6 - first))), 2)
         assert list(found.values()) == [range(first), range(first, 6)]
-    evenly = representatives(replace(prunable(at_angles([0, 0, 0, 40, 40, 40]).embeddings), signatures=lit([230, 120] * 3)), 2)
-    assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before white levels"
+    evenly = representatives(replace(prunable(at_angles([0, 0, 0, 40, 40, 40]).embeddings), signatures=toned([one, other] * 3)), 2)
+    assert list(evenly.values()) == [range(3), range(3, 6)], "pictures that differ go before tones"
 
 
 # ---------------------------------------------------------------- black bars in the division
@@ -348,7 +349,7 @@ def barred(bars: Sequence[tuple[int, int]]) -> np.ndarray:
 
 
 def test_bars_have_their_share_of_the_cosine_and_rows_and_columns_half_of_it_each() -> None:
-    bars = [(2, 0), (2, 0), (0, 0), (2, 7), (0, 5)]
+    bars = [(2, 0), (2, 0), (0, 0), (2, 4), (0, 5)]
     same, even = np.ones((5, 1), np.float32), [100.0] * 5
     both = with_source(same, even, barred(bars))
     assert both.dtype == np.float32

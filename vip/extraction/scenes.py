@@ -4,8 +4,8 @@ Algorithm 1 compares a frame with its two neighbours only. A single frame of a s
 neighbours then goes before the second of two frames of one scene, and short scenes are lost to long ones. So the
 candidates are first divided into as many scenes as keyframes are wanted: the division whose scenes are most alike inside
 (kernel temporal segmentation, Potapov et al., ECCV 2014, section 3.3), with each candidate weighted by the square root of
-the time that it stands for, and sharpness, white level and black bars as parts of the likeness. Algorithm 1 then drops the frame that
-stands for a scene last (`prune`, `held`).
+the time that it stands for, and sharpness, tones and black bars as parts of the likeness. Algorithm 1 then drops the frame that stands
+for a scene last (`prune`, `held`).
 
     J = sum over scenes of ( sum_i w_i  -  sum_ij w_i w_j cos(i, j) / sum_i w_i )   is the least possible
 
@@ -22,14 +22,14 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.black_bars import bars_of
-from vip.extraction.white_level import white_levels
+from vip.extraction.tones import tones_of
 from vip.protocols import Prunable
 from vip.records import Vectors
 
 MOST_ATOMS = 300  # the division is exact up to here; of more candidates the most alike neighbours are joined first
 MOST_JOINED = 5_000  # and of more than that, runs of equal length
-SHARPNESS_SHARE = 0.1  # of 20 mixes 0.934 of the segments are shown with it, 0.923 without
-WHITE_SHARE, WHITE_STEP = 0.07, 25.0  # levels of 255 a bin; of 24 mixes 0.947 of the segments are shown with it, 0.930 without
+SHARPNESS_SHARE = 0.08  # of 20 mixes 0.934 of the segments are shown with it, 0.923 without
+TONES_SHARE = 0.15  # of 44 mixes 0.951 of the segments are shown with it, 0.932 without
 BARS_SHARE = 0.15  # of 30 mixes 0.939 of the segments are shown with it, 0.935 without
 SHARP_SHARE = 0.25  # of the sharpest frame of the scene
 NEARLY_AS_TYPICAL = 0.03  # of the mean cosine to the scene: among such frames the sharpest stands for it
@@ -75,16 +75,16 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
 
 
 def with_source(vectors: Vectors, sharpness: Sequence[float], signatures: npt.NDArray[np.uint8] | None) -> Vectors:
-    """Return vectors whose cosine is mostly that of these, and to a part how alike sharpness, white level and black bars are.
+    """Return vectors whose cosine is mostly that of these, and to a part how alike sharpness, tones and black bars are.
 
-    Shots of one source are about equally sharp, equally white, and have the same bars. Where all frames have the same, bars have no part.
+    Shots of one source are about as sharp, and have about the same tones and the same bars. Where all bars are the same, they have no part.
 
     Returns:
         float32 (N, D + K), rows of length 1.
     """
     parts = [(SHARPNESS_SHARE, _bins(np.log1p(np.asarray(sharpness, np.float64))))]
     if signatures is not None:
-        parts.append((WHITE_SHARE, _bins(white_levels(signatures) / WHITE_STEP)))
+        parts.append((TONES_SHARE, np.concatenate([_bins(tone) for tone in tones_of(signatures).T], axis=1) / 3**0.5))
         bars = bars_of(signatures)
         if (bars != bars[:1]).any():
             parts.append((BARS_SHARE, np.concatenate([np.eye(size.max() + 1)[size] for size in bars.T], axis=1) / 2**0.5))

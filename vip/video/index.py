@@ -70,9 +70,11 @@ class Columns:
 
     def add(self, packet: VideoPacket) -> int:
         """Add a row, and return its PTS."""
-        pts = packet.pts if packet.pts is not None else packet.dts or 0
+        pts, dts = packet.pts, packet.dts
+        if pts is None:
+            pts = dts or 0
         self.pts.append(pts)
-        self.dts.append(packet.dts if packet.dts is not None else pts)
+        self.dts.append(pts if dts is None else dts)
         self.size.append(packet.size)
         self.sync.append(packet.is_keyframe)
         self.shown.append(not packet.is_discard)
