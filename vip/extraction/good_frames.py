@@ -9,10 +9,8 @@ import numpy as np
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.copies import copies
-from vip.extraction.doubles import replace_doubles
+from vip.extraction.held_frames import held_frames
 from vip.extraction.object_text import has_people
-from vip.extraction.scenes import representatives
-from vip.extraction.spread import spread
 from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable
 from vip.records import Embeddings
 
@@ -37,8 +35,7 @@ def likely_keyframes(
     if not remaining:
         return []
     frames = prunable(analyses, by_picture_only(analyses), remaining)
-    rows = spread(frames, replace_doubles(frames, representatives(frames, keyframes)), redundant=redundant)
-    return [analyses[remaining[row]] for row in sorted(rows)]
+    return [analyses[remaining[row]] for row in sorted(held_frames(frames, keyframes, redundant=redundant).gaps_s)]
 
 
 def prunable(

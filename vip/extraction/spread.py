@@ -16,10 +16,10 @@ from vip.protocols import Prunable
 
 LONGEST_GAP = 2.5  # times the mean
 CHANGED_LEVELS = 24  # of 255, in the cell of the signature that differs most: more than flicker and noise change there
-SAME = 0.99  # likeness of two frames from which on a person takes them for the same picture, though something small moves
+SAME = 0.993  # likeness of two frames from which on a person takes them for the same picture, though something small moves
 SOFT_SHARE = 0.25  # of the sharpest frame in the gap
 NO_GAP = (0.0, 0.0)
-NEARLY_REDUNDANT = 0.1  # below the cosine from which on two frames show the same
+NEARLY_REDUNDANT = 0.06  # below the cosine from which on two frames show the same
 
 
 def spread(frames: Prunable, kept: Iterable[int], *, redundant: float) -> dict[int, tuple[float, float]]:

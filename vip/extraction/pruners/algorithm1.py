@@ -8,8 +8,7 @@ A frame with people may go only if a neighbour shows people too ("an additional 
 people if either of the surrounding frames also includes people"). End frames have one neighbour. Of equal scores the earliest
 frame goes. The rule always leaves a frame to drop: of two neighbours one shows nobody, or both may go.
 
-Ours: frames that are held go only when no other is left at all. Each stands for a scene (`vip.extraction.scenes`), took the place of
-one of two that are alike (`vip.extraction.doubles`), or fills a gap (`vip.extraction.spread`).
+Ours: frames that are held (`vip.extraction.held_frames`) go only when no other is left at all.
 """
 
 from __future__ import annotations
@@ -23,9 +22,8 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.errors import BackendError
-from vip.extraction.doubles import replace_doubles
-from vip.extraction.scenes import representatives
-from vip.extraction.spread import NO_GAP, spread
+from vip.extraction.held_frames import HeldFrames, held_frames
+from vip.extraction.spread import NO_GAP
 from vip.protocols import TEXT_WEIGHT, DistinctPictures, Prunable, PrunedFrame, PrunerCapabilities, PruningResult
 from vip.records import Embeddings, Vectors
 from vip.timecode import timecode
@@ -58,15 +56,15 @@ class Algorithm1:
             return _one_of_each(frames, frames.pictures, redundant)
         plain = _to_the_last(frames)
         left = min(keep, len(frames)) if keep else _left_at(plain, redundant)
-        stand_for = representatives(frames, left) if self.name != f"algorithm1:{PLAIN}" else {}
-        rows = spread(frames, replace_doubles(frames, stand_for), redundant=redundant)
-        held = [row in rows for row in range(len(frames))]
+        is_plain = self.name == f"algorithm1:{PLAIN}"
+        gaps_s, scenes = HeldFrames({}, {}) if is_plain else held_frames(frames, left, redundant=redundant)
+        held = [row in gaps_s for row in range(len(frames))]
         done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)
         clocks = [timecode(time_s) for time_s in frames.times_s]
         return PruningResult(
             drops=[_drop(removal, clocks) for removal in done],
             kept="kept",
-            reasons={row: _reason(stand_for.get(row), gap_s, clocks) for row, gap_s in rows.items()},
+            reasons={row: _reason(scenes.get(row), gap_s, clocks) for row, gap_s in gaps_s.items()},
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )

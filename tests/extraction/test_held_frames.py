@@ -1,0 +1,58 @@
+"""Held frames: one of each scene; of two sources no two are doubles and none is spare, however alike they look."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from tests.extraction.pruning import at_angles
+from vip.extraction.doubles import replace_doubles
+from vip.extraction.held_frames import held_frames
+from vip.extraction.scenes import representatives
+from vip.extraction.spread import NO_GAP, spread
+from vip.protocols import Prunable
+
+ONE_SOURCE, TWO_SOURCES = [90] * 5, [90, 90, 90, 220, 220]
+
+
+def grey(degrees: Sequence[float], greys: Sequence[int], times_s: Sequence[float] | None = None) -> Prunable:
+    """Pictures at these angles, each this grey but for one spot, which moves."""
+    signatures = np.stack([np.full((18, 32, 3), grey, np.uint8) for grey in greys])
+    for row, picture in enumerate(signatures):
+        picture[0, row % 32] -= 60
+    frames = at_angles(degrees)
+    return replace(frames, signatures=signatures, times_s=times_s or frames.times_s)
+
+
+def test_one_of_each_scene_is_held() -> None:
+    frames = grey([0, 2, 60, 62, 120, 122], [90] * 6)
+    gaps_s, scenes = held_frames(frames, 3, redundant=0.9)
+    assert scenes == representatives(frames, 3)
+    assert gaps_s == dict.fromkeys(scenes, NO_GAP)
+
+
+@pytest.mark.parametrize("count", [6, 7, 20])
+def test_where_no_more_are_there_all_are_held(count: int) -> None:
+    assert list(held_frames(grey([0, 2, 60, 62, 120, 122], [90] * 6), count, redundant=0.9).gaps_s) == list(range(6))
+
+
+@pytest.mark.parametrize(("greys", "held"), [(ONE_SOURCE, [0, 1, 2, 4]), (TWO_SOURCES, [0, 2, 3, 4])], ids=["one source", "two"])
+def test_two_that_are_alike_are_doubles_unless_they_are_of_two_sources(greys: list[int], held: list[int]) -> None:
+    """Frames 2 and 3 look alike; frame 1 is unlike those beside it, but so short that it is in the scene of one of them."""
+    frames = grey([0, 45, 90, 115, 150], greys, [0.0, 0.05, 0.1, 10.0, 20.0])
+    assert list(representatives(frames, 4)) == [0, 2, 3, 4]
+    assert replace_doubles(frames, [0, 2, 3, 4]) == [0, 1, 2, 4], "the pictures alone are as alike in both"
+    assert sorted(held_frames(frames, 4, redundant=0.9).gaps_s) == held
+
+
+@pytest.mark.parametrize("two_sources", [False, True])
+def test_what_is_of_another_source_than_those_beside_it_fills_no_gap(two_sources: bool) -> None:
+    """Of 40 seconds the first six show three pictures that are alike; behind them each second changes something, and one turns more."""
+    degrees = [*np.repeat([0, 28, 56], 2).tolist(), *[120.0] * 17, 135, *[120.0] * 16]
+    frames = grey(degrees, [*np.repeat([90, 220, 90] if two_sources else [90] * 3, 2).tolist(), *[90] * 34])
+    kept = list(representatives(frames, 4))
+    assert sorted(spread(frames, kept, redundant=0.9)) != sorted(kept), "by the pictures alone one is spare"
+    assert (23 in held_frames(frames, 4, redundant=0.9).gaps_s) is not two_sources
