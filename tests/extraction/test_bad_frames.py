@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -83,6 +84,51 @@ def test_a_threshold_counts_where_one_is_asked_for(least: float | None, dropped:
 
 def test_no_frames_have_no_bad_ones() -> None:
     assert bad_frames([], None) == {}
+
+
+# ---------------------------------------------------------------- smooth pictures
+
+
+def with_smooth(times_s: Sequence[float], *, alike: bool = True, measures: FrameMeasures = SOFT) -> list[FrameAnalysis]:
+    """Sharp frames before 10 s and from 20 s on, each of a view of its own, and soft ones at these times between them."""
+    view, shown = np.eye(40, dtype=np.float32), grey(60, 140)
+    sharp = [at(time_s, view=view[place]) for place, time_s in enumerate([2.0, 4.0, 6.0, 8.0, 20.0, 22.0, 24.0, 26.0])]
+    soft = [at(time_s, measured=measures, view=view[20 + (0 if alike else place)], signature=shown) for place, time_s in enumerate(times_s)]
+    return sorted([*sharp, *soft], key=lambda frame: frame.pts)
+
+
+@pytest.mark.parametrize(
+    ("times_s", "is_kept"), [([10, 11.9], False), ([10, 12], True), ([10, 10.5, 14], True), ([10], False), ([10, 11, 11.9], False)]
+)
+def test_a_soft_view_that_lasts_two_seconds_is_smooth_and_not_out_of_focus(times_s: list[float], is_kept: bool) -> None:
+    found = rules(bad_frames(with_smooth(times_s), None))
+    assert found == ({} if is_kept else dict.fromkeys(range(4, 4 + len(times_s)), "blurred"))
+
+
+def test_soft_frames_of_several_views_are_out_of_focus() -> None:
+    assert set(bad_frames(with_smooth([10, 12, 14], alike=False), None)) == {4, 5, 6}
+
+
+def test_a_smooth_view_at_either_end_of_a_video_stays() -> None:
+    frames = with_smooth([10, 12])
+    assert not bad_frames(frames[4:], None)
+    assert not bad_frames(frames[:6], None)
+
+
+def test_a_soft_view_between_which_another_frame_lies_does_not_last() -> None:
+    frames = with_smooth([10, 14])
+    between = at(12.0, view=np.eye(40, dtype=np.float32)[30])
+    assert rules(bad_frames([*frames[:5], between, *frames[5:]], None)) == {4: "blurred", 6: "blurred"}
+
+
+def test_of_a_smooth_view_a_frame_half_as_sharp_as_another_is_blurred_all_the_same() -> None:
+    frames = with_smooth([10, 11, 12, 13])
+    frames[4] = replace(frames[4], measured=measured(2.0, contrast=0.2))
+    assert rules(bad_frames(frames, None)) == {4: "blurred"}
+
+
+def test_a_smooth_view_is_not_as_sharp_as_was_asked_for() -> None:
+    assert rules(bad_frames(with_smooth([10, 12, 14]), 50.0)) == dict.fromkeys([4, 5, 6], "below_min_sharpness")
 
 
 # ---------------------------------------------------------------- beside a change of shot

@@ -35,6 +35,7 @@ WORDS: dict[BadRule, str] = {
 BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what is taken where there is nothing better
 NEIGHBOURS = 3
 SHARPER_WITHIN_S = 2.0
+LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
 DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
@@ -46,11 +47,14 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
     reference = references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     dropped: dict[int, Decision] = {}
     for index, analysis in enumerate(analyses):
-        sharpness = analysis.measured.quality.sharpness
         if rule := verdict(analysis.measured, reference[index]):
-            against = f" (sharpness {sharpness:.1f}, around it {reference[index]:.0f})" if rule == "blurred" else ""
+            measures = f" (sharpness {analysis.measured.quality.sharpness:.1f}, around it {reference[index]:.0f})"
+            against = measures if rule == "blurred" else ""
             dropped[index] = Decision(kept=False, rule=rule, reason=f"dropped: {WORDS[rule]}{against}")
-        elif min_sharpness is not None and sharpness < min_sharpness:
+    _keep_lasting(analyses, dropped)
+    for index, analysis in enumerate(analyses):
+        sharpness = analysis.measured.quality.sharpness
+        if index not in dropped and min_sharpness is not None and sharpness < min_sharpness:
             reason = f"dropped: sharpness {sharpness:.1f} is below the {min_sharpness:g} asked for"
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
@@ -61,6 +65,20 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
         del dropped[index]
     _drop_faded(analyses, shapes, dropped)
     return dropped
+
+
+def _keep_lasting(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Keep frames in a row that show one view for so long that it is not out of focus, but smooth: fog, a chart, cells."""
+    row: list[int] = []
+    for index in range(len(analyses) + 1):
+        is_blurred = index in dropped and dropped[index].rule == "blurred"
+        if is_blurred and row and shows_same_view(analyses[row[-1]], analyses[index]):
+            row.append(index)
+            continue
+        if row and analyses[row[-1]].time_s - analyses[row[0]].time_s >= LASTING_S:
+            for lasting in row:
+                del dropped[lasting]
+        row = [index] if is_blurred else []
 
 
 def _drop_replaced(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
