@@ -16,7 +16,7 @@ import typer
 from typer.exceptions import TyperException
 
 from vip import __version__
-from vip.cli.console import bounded, print_error, print_json, silence
+from vip.cli.console import bounded, print_error, print_json, print_line, silence
 from vip.cli.options import with_settings
 from vip.errors import InputError, StoreError, VipError, no_permission_error
 from vip.wording import on_command_line
@@ -107,7 +107,7 @@ def _load(place: str) -> Any:
 
 def _version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"vip {__version__}")
+        print_line(f"vip {__version__}")
         raise typer.Exit
 
 

@@ -14,7 +14,8 @@ def bars_of(signatures: npt.NDArray[np.uint8]) -> npt.NDArray[np.intp]:
     Args:
         signatures: uint8 (N, H, W, 3).
     """
-    is_black = signatures.max(axis=3) <= BLACK_LEVEL
+    red, green, blue = np.moveaxis(signatures, 3, 0)
+    is_black = np.maximum(np.maximum(red, green), blue) <= BLACK_LEVEL
     return np.stack([_bar(is_black.all(axis=2)), _bar(is_black.all(axis=1))], axis=1)
 
 
