@@ -31,7 +31,7 @@ import numpy as np
 from measure import measure
 
 SAMPLE = Path(__file__).resolve().parents[1] / "examples" / "sample.mp4"
-ARCH = "ViT-B-32"
+ARCH, QUICK_ARCH = "ViT-B-32", "ViT-S-32-alt"
 README_BATCH = 32
 BARE_BATCHES = (128, 256, 512, 1024)
 HOUR_S, LOADED_S = 3600, 600
@@ -44,9 +44,10 @@ def main() -> int:
     options = _options()
     logging.disable(logging.WARNING)
     with tempfile.TemporaryDirectory() as folder:
+        arch = QUICK_ARCH if options.quick else ARCH
         checkpoint = Path(folder) / "weights.pt"
-        _write_weights(checkpoint)
-        found = _measured(checkpoint, Path(folder), options)
+        _write_weights(arch, checkpoint)
+        found = _measured(arch, checkpoint, Path(folder), options)
     missed = _goals(found)
     if options.json:
         options.json.write_text(json.dumps({**found, "missed": missed}, indent=2) + "\n")
@@ -59,29 +60,29 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto", help="auto, cpu, cuda")
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument("--quick", action="store_true", help="few pictures and a short video")
+    parser.add_argument("--quick", action="store_true", help="few pictures, a short video and a small model")
     parser.add_argument("--json", type=Path, help="write the figures there")
     return parser.parse_args()
 
 
-def _write_weights(path: Path) -> None:
+def _write_weights(arch: str, path: Path) -> None:
     import open_clip
     import torch
 
     torch.manual_seed(0)
-    torch.save(open_clip.create_model(ARCH, pretrained=None).state_dict(), path)
+    torch.save(open_clip.create_model(arch, pretrained=None).state_dict(), path)
 
 
-def _measured(checkpoint: Path, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+def _measured(arch: str, checkpoint: Path, folder: Path, options: argparse.Namespace) -> dict[str, Any]:
     from vip.models.clip.embedder import OpenClipEmbedder
 
-    embedder = OpenClipEmbedder(f"{ARCH}@{checkpoint}", device=options.device)
+    embedder = OpenClipEmbedder(f"{arch}@{checkpoint}", device=options.device)
     device = embedder.capabilities.device
-    print(f"{ARCH} on {device}; {_processor()}")
-    rates = _stage(embedder, checkpoint, options)
+    print(f"{arch} on {device}; {_processor()}")
+    rates = _stage(embedder, arch, checkpoint, options)
     for name, rate in rates.items():
         print(f"{name:40s} {rate:10.1f} pictures/s")
-    whole = _whole(checkpoint, folder, options)
+    whole = _whole(arch, checkpoint, folder, options)
     for name, value in whole.items():
         print(f"{name:40s} {value:10.1f}")
     return {"device": device, "processor": _processor(), "amx": _has_amx(), "rates": rates, "whole": whole, "quick": options.quick}
@@ -90,14 +91,14 @@ def _measured(checkpoint: Path, folder: Path, options: argparse.Namespace) -> di
 # ---------------------------------------------------------------- the stage
 
 
-def _stage(embedder: Any, checkpoint: Path, options: argparse.Namespace) -> Rates:
+def _stage(embedder: Any, arch: str, checkpoint: Path, options: argparse.Namespace) -> Rates:
     """Pictures a second of each way to embed the same pictures."""
     device = embedder.capabilities.device.split()[0]
     on_gpu = device != "cpu"
     few, many = (8, 32) if options.quick else (32, 20_480 if on_gpu else 192)
     pictures = _pictures(min(many, 512))
     many_pictures = [pictures[number % len(pictures)] for number in range(many)]
-    one, batched = _readme_loops(checkpoint, device)
+    one, batched = _readme_loops(arch, checkpoint, device)
     ways: dict[str, tuple[Callable[[Sequence[np.ndarray]], None], Sequence[np.ndarray]]] = {
         "README, one at a time": (one, pictures[:few]),
         f"README, batches of {README_BATCH}": (batched, pictures[: max(few, README_BATCH)]),
@@ -112,7 +113,7 @@ def _stage(embedder: Any, checkpoint: Path, options: argparse.Namespace) -> Rate
                 seconds[name].append((time.perf_counter() - start) / len(given))
     rates = {name: 1 / statistics.median(spent) for name, spent in seconds.items()}
     if on_gpu:
-        rates["bare model, ready tensors"] = max(_bare(checkpoint, embedder._hardware, batch) for batch in BARE_BATCHES)
+        rates["bare model, ready tensors"] = max(_bare(arch, checkpoint, embedder._hardware, batch) for batch in BARE_BATCHES)
     return rates
 
 
@@ -126,13 +127,15 @@ def _pictures(count: int) -> list[np.ndarray]:
         return [frame.image for frame in video.frames(wanted.tolist(), longest_side_px=640)]
 
 
-def _readme_loops(checkpoint: Path, device: str) -> tuple[Callable[[Sequence[np.ndarray]], None], Callable[[Sequence[np.ndarray]], None]]:
+def _readme_loops(
+    arch: str, checkpoint: Path, device: str
+) -> tuple[Callable[[Sequence[np.ndarray]], None], Callable[[Sequence[np.ndarray]], None]]:
     """open_clip's README: its transform on PIL pictures, fp32, one at a time, and stacked."""
     import open_clip
     import torch
     from PIL import Image
 
-    model, _, transform = open_clip.create_model_and_transforms(ARCH, pretrained=str(checkpoint), device=device)
+    model, _, transform = open_clip.create_model_and_transforms(arch, pretrained=str(checkpoint), device=device)
     model.eval()
 
     def encode(pictures: Sequence[np.ndarray]) -> None:
@@ -153,12 +156,12 @@ def _readme_loops(checkpoint: Path, device: str) -> tuple[Callable[[Sequence[np.
     return one, batched
 
 
-def _bare(checkpoint: Path, hardware: Any, batch: int) -> float:
+def _bare(arch: str, checkpoint: Path, hardware: Any, batch: int) -> float:
     """Pictures a second of open_clip's model alone, on tensors that are on the GPU in the same precision."""
     import open_clip
     import torch
 
-    model = open_clip.create_model(ARCH, pretrained=str(checkpoint), precision=hardware.precision, device=hardware.device).eval()
+    model = open_clip.create_model(arch, pretrained=str(checkpoint), precision=hardware.precision, device=hardware.device).eval()
     pixels = torch.randn(batch, 3, 224, 224, device=hardware.device, dtype=hardware.dtype)
     with torch.inference_mode():
         for repeats in (3, 20):
@@ -173,13 +176,13 @@ def _bare(checkpoint: Path, hardware: Any, batch: int) -> float:
 # ---------------------------------------------------------------- the whole
 
 
-def _whole(checkpoint: Path, folder: Path, options: argparse.Namespace) -> dict[str, float]:
+def _whole(arch: str, checkpoint: Path, folder: Path, options: argparse.Namespace) -> dict[str, float]:
     """`vip extract` as a process, and how long the same choice takes in a process that has the model loaded."""
     import vip
 
     hour, video = _long(folder, 60 if options.quick else HOUR_S), _long(folder, 30 if options.quick else LOADED_S)
     keyframes = 8 if options.quick else 32
-    name = f"clip:{ARCH}@{checkpoint}"
+    name = f"clip:{arch}@{checkpoint}"
     program = [sys.executable, "-m", "vip", "extract", hour, "-n", str(keyframes), "--device", options.device, "--embedder", name]
     done = measure([*program, "-o", folder / "run", "--overwrite", "-q"], watch=True)
     seconds: dict[str, list[float]] = {"classic": [], name: []}

@@ -27,6 +27,9 @@ from vip.wording import on_command_line
 # Nothing in the tests, nor in the commands that they start, asks a model hub; what it would answer depends on the network.
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 
+# Threads of torch that wait for one another leave the core to the other processes of pytest-xdist; by default they spin.
+os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
+
 # This process, the others of pytest-xdist and the commands that they start share their bytecode, also from one run to the next.
 BYTECODE = Path(os.environ.get("PYTHONPYCACHEPREFIX") or Path(tempfile.gettempdir()) / f"vip-tests-bytecode-{getpass.getuser()}")
 sys.dont_write_bytecode, sys.pycache_prefix = False, str(BYTECODE)

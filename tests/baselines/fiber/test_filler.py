@@ -161,11 +161,13 @@ def test_eight_samples_are_learned(t5: Path, features: FeatureFolder, model: str
     filler = make(t5, model).train()
     optimizer = torch.optim.AdamW([one for one in filler.parameters() if one.requires_grad], lr=5e-3)
     batch = batch_of(filler, items, features)
-    for _ in range(150):
+    for step in range(150):
         optimizer.zero_grad()
         loss = filler.loss(batch)
         loss.backward()  # type: ignore[no-untyped-call]
         optimizer.step()
+        if step % 10 == 9 and loss.item() < 0.02:  # dropout has its part in it: the answers below are given without
+            break
     assert loss.item() < 0.1
     with torch.inference_mode():
         assert [one.phrase for one in filler.eval().fill(batch)] == [item.label for item in items]
