@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator, Sequence
-from functools import partial
 from pathlib import Path
 
 import av
@@ -52,7 +51,8 @@ def test_decoded_frames_are_let_go_but_for_the_best_ones_that_there_is_room_for(
 ) -> None:
     with Video(path) as video:
         (frame,) = video._decode_frames([video.index.pts.min().item()])
-        monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, kept * sum(plane.buffer_size for plane in frame.planes)))
+        room = kept * sum(plane.buffer_size for plane in frame.planes)
+        monkeypatch.setattr("vip.video.reader.FrameCache", lambda _: FrameCache(room))
         del frame
     before = alive()
     with Video(path) as video:
@@ -65,6 +65,18 @@ def test_decoded_frames_are_let_go_but_for_the_best_ones_that_there_is_room_for(
         video.info()
         assert sum(stamp in video._kept for stamp in shown) == kept
     assert most <= FEW + kept
+
+
+@pytest.mark.parametrize(("short_frames", "is_kept"), [(FRAMES, True), (FRAMES - 1, False)])
+def test_of_a_long_video_few_frames_are_kept(clips: Clips, short_frames: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Their number does not grow with what is looked at, as it does in a short one."""
+    monkeypatch.setattr("vip.video.reader.SHORT_FRAMES", short_frames)
+    monkeypatch.setattr("vip.video.reader.MOST_BYTES_OF_LONG", 0)
+    with Video(clips("h264.mp4").path) as video:
+        shown = video.index.shown_pts.tolist()
+        assert len(shown) == FRAMES
+        assert len(list(video.best_frames([[stamp] for stamp in shown], lambda _: 0.0, longest_side_px=64))) == FRAMES
+        assert all((stamp in video._kept) == is_kept for stamp in shown)
 
 
 def test_closed_readers_leave_nothing_behind(path: Path) -> None:

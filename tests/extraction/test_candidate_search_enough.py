@@ -16,11 +16,11 @@ from tests.extraction.test_candidate_search import KeepNone
 from vip.extraction import candidate_search
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.candidate_search import MOST_SETTLED_AGAIN, CandidateSearch, analyze_candidates
-from vip.extraction.samplers.sync import SHORT_FRAMES
 from vip.extraction.settled import Settled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import EmbedderCapabilities, SilentObserver
 from vip.records import Detection
+from vip.video import SHORT_FRAMES
 
 GOOD = measured(100.0)
 DARK = {

@@ -6,7 +6,6 @@ import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
 from fractions import Fraction
-from functools import partial
 from pathlib import Path
 from threading import Event, Semaphore, Thread, current_thread
 from typing import IO, Any
@@ -195,7 +194,7 @@ def test_writing_decodes_nothing_that_was_dear_once_already(
     long_gop: Clip, in_memory: bool, tmp_path: Path, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not in_memory:
-        monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
+        monkeypatch.setattr("vip.video.reader.FrameCache", lambda _: FrameCache(0))
     analyze_video = pipeline.analyze_video
 
     def analyze_and_forget(*arguments: object) -> object:
@@ -211,7 +210,7 @@ def test_writing_decodes_nothing_that_was_dear_once_already(
 
 @pytest.fixture
 def _nothing_stays_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
+    monkeypatch.setattr("vip.video.reader.FrameCache", lambda _: FrameCache(0))
 
 
 class Killed(BaseException):

@@ -17,6 +17,7 @@ from tests.extraction.indices import steady
 from tests.media import Clip, write
 from vip.extraction import substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, analyze
+from vip.extraction.bad_frames import bad_frames
 from vip.extraction.quality import references, verdict
 from vip.extraction.substitutes import FURTHEST_S, find_substitutes
 from vip.models.classic import ClassicEmbedder
@@ -153,6 +154,41 @@ def test_what_comes_after_a_second_and_a_half_is_another_story(tmp_path: Path) -
     late = round(1.7 * RATE)
     _, found, _ = stand_ins(film(tmp_path / "a.mp4", lambda frame: BLACK if frame < late else SCENES[1]).path)
     assert found == []
+
+
+@pytest.mark.parametrize(("soft_frames", "other"), [(60, None), (51, 2), (57, 2)])
+def test_a_soft_picture_that_lasts_for_two_seconds_is_smooth_and_has_two_candidates(
+    tmp_path: Path, soft_frames: int, other: int | None
+) -> None:
+    """Cells, fog, a chart: nothing good is behind it, but the same picture more than two seconds later."""
+
+    def show(number: int) -> Image:
+        shot, frame = divmod(number, 60)
+        seed = other if shot == 1 and frame >= soft_frames else shot
+        return SCENES[shot] if shot != 1 else blurred(SCENES[1 if seed is None else seed], 24)
+
+    path = write(
+        tmp_path / "a.mp4", frames=180, gop=60, rate=RATE, picture=show, options={"crf": "8", "x264-params": "scenecut=0"}
+    ).path  # fmt: skip
+    analyses, found, told = stand_ins(path)
+    assert told == 1
+    lasts = other is None or soft_frames > 51
+    assert [51 <= (one.time_s - analyses[1].time_s) * RATE < 57 for one in found] == [True] * lasts, "or soon behind it"
+    assert all(one.stands_in_for is None for one in found)
+    assert set(bad_frames(sorted([*analyses, *found], key=lambda one: one.pts), None)) == (set() if lasts else {1})
+
+
+def test_a_soft_picture_that_lasts_but_is_too_expensive_to_decode_stays_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("vip.extraction.substitutes.FARTHEST_PACKETS", 51)
+    path = write(
+        tmp_path / "a.mp4",
+        frames=180,
+        gop=60,
+        rate=RATE,
+        picture=lambda number: blurred(SCENES[1], 24) if 60 <= number < 120 else SCENES[number // 60],
+        options={"crf": "8", "x264-params": "scenecut=0"},
+    ).path
+    assert stand_ins(path)[1] == []
 
 
 @pytest.mark.slow

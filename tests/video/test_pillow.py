@@ -163,4 +163,8 @@ def grey(level: int, pts: int) -> Frame:
 
 def test_of_each_window_the_first_of_the_best_is_given_and_nothing_of_an_empty_one() -> None:
     windows = [[grey(5, 0), grey(9, 1), grey(9, 2)], [], [grey(3, 3)]]
-    assert [frame.pts for frame in best_of_each(windows, lambda picture: float(picture.max()))] == [1, 3]
+    glimpses: list[tuple[int, float]] = []
+    best = best_of_each(windows, lambda picture: float(picture.max()), lambda frame, rating: glimpses.append((frame.pts, rating)))
+    assert [frame.pts for frame in best] == [1, 3]
+    assert glimpses == [(0, 5.0), (1, 9.0), (2, 9.0), (3, 3.0)]
+    assert [frame.pts for frame in best_of_each(windows, lambda picture: float(picture.max()), None)] == [1, 3]

@@ -7,6 +7,7 @@ the next is the same everywhere: the differences of pictures are parallel. Where
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -17,7 +18,7 @@ import numpy.typing as npt
 
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, Glimpse, in_parallel, mark_transitions, signature_of
 from vip.extraction.bad_frames import shows_same_view
-from vip.extraction.quality import WORKING_SIDE_PX, is_soft, measure, verdict
+from vip.extraction.quality import WORKING_SIDE_PX, is_soft, sharpness_of, verdict
 from vip.extraction.ranks import median
 from vip.records import Frame, PacketIndex
 from vip.video import GLANCE_SIDE_PX, Reader
@@ -89,16 +90,8 @@ def _find_among_glimpses(
     for before in doubtful:
         probed = [analyzer.glimpses[pts].signature for pts in _pts_just_behind(video, before)]
         _judge(before, probed, dissolves, certain)
-        behind = _pts_behind(video, before) if dissolves.get(before.pts) or before.pts in soft else []
-        glimpses = [analyzer.glimpses[pts] for pts in behind]
-        places, begins_dissolving = _settled_places(
-            before,
-            [float(pts * video.time_base) for pts in behind],
-            [one.signature for one in glimpses],
-            dissolves=dissolves.get(before.pts, False),
-        )
-        if places:
-            settled.append((before, behind[max(places, key=lambda place: glimpses[place].sharpness)], begins_dissolving))
+        if dissolves.get(before.pts) or before.pts in soft:
+            settled += _sharpest_settled(video, before, analyzer.glimpses, dissolves=dissolves.get(before.pts, False))
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
         yield from map(analyzer, reader.frames(batch, longest_side_px=WORKING_SIDE_PX))
@@ -110,9 +103,7 @@ def _find_among_glimpses(
         [
             replace(analyses[pts], stands_in_for=before.pts)
             for before, pts, dissolving in settled
-            if pts in analyses
-            and verdict(analyses[pts].measured, 0.0) is None
-            and _may_stand(analyses[pts], before, dissolving, is_certain=before.pts in certain)
+            if pts in analyses and _may_stand(analyses[pts], before, dissolving, is_certain=before.pts in certain)
         ],
         dissolves,
     )
@@ -130,7 +121,7 @@ def _find_by_decoding(
         advance()
 
     def work(reader: Reader, batch: Sequence[int]) -> Iterator[FrameAnalysis]:
-        for gop in reader.groups(batch):  # decoded twice at most, whatever number of doubtful frames it has
+        for gop in reader.groups(batch):  # decoded three times at most, whatever number of doubtful frames it has
             wanted: dict[int, FrameAnalysis] = {}
             probed_of = {doubts[first].pts: probes[doubts[first].pts] for first in gop}
             for before, probed in _frames_of_each(reader, probed_of, longest_side_px=GLANCE_SIDE_PX):
@@ -139,13 +130,50 @@ def _find_by_decoding(
                 if dissolves.get(before) or before in soft:
                     wanted[before] = analysis
                 advance()
-            behind_of = {pts: _pts_behind(video, analysis) for pts, analysis in wanted.items()}
-            for before, frames in _frames_of_each(reader, behind_of, longest_side_px=WORKING_SIDE_PX):
-                found = _settled(wanted[before], frames, analyzer, dissolves=dissolves.get(before, False), is_certain=before in certain)
-                if found:
-                    yield replace(found, stands_in_for=before)
+            for doubted, frame, begins_dissolving in _settled_behind(reader, wanted, dissolves):
+                found = analyzer(frame)
+                if _may_stand(found, doubted, begins_dissolving, is_certain=doubted.pts in certain):
+                    yield replace(found, stands_in_for=doubted.pts)
 
     return Settled(list(analyzer.embed(in_parallel(video, sorted(doubts), work))), dissolves)
+
+
+def _settled_behind(
+    reader: Reader, wanted: Mapping[int, FrameAnalysis], dissolves: Mapping[int, bool]
+) -> Iterator[tuple[FrameAnalysis, Frame, bool]]:
+    """Yield these frames of a GOP with the sharpest settled frame behind each, and whether they begin dissolving themselves.
+
+    All frames behind them are glimpsed in one pass, and the sharpest behind each is kept; another one is decoded again.
+    """
+    starts = sorted(wanted)
+    behind = sorted({pts for start in starts for pts in _pts_behind(reader, wanted[start])})
+    glimpses: dict[int, Glimpse] = {}
+
+    def window_of(pts: int) -> tuple[int, bool]:
+        start = starts[bisect_left(starts, pts) - 1]
+        return start, (pts - start) * reader.time_base > SETTLED_AFTER_S
+
+    def glance(frame: Frame, sharpness: float) -> None:
+        glimpses[frame.pts] = Glimpse(signature_of(frame.image), sharpness)
+
+    windows = [list(window) for _, window in groupby(behind, key=window_of)]
+    best = reader.best_frames(windows, sharpness_of, longest_side_px=WORKING_SIDE_PX, glance=glance)
+    frames = {frame.pts: frame for frame in best}
+    settled = [one for pts in starts for one in _sharpest_settled(reader, wanted[pts], glimpses, dissolves=dissolves.get(pts, False))]
+    others = sorted({pts for _, pts, _ in settled} - frames.keys())
+    frames |= {frame.pts: frame for frame in reader.frames(others, longest_side_px=WORKING_SIDE_PX)}
+    yield from ((before, frames[pts], dissolving) for before, pts, dissolving in settled if pts in frames)
+
+
+def _sharpest_settled(
+    video: Reader, before: FrameAnalysis, glimpses: Mapping[int, Glimpse], *, dissolves: bool
+) -> list[tuple[FrameAnalysis, int, bool]]:
+    """Return a frame, the PTS of the sharpest settled frame behind it, and whether it begins dissolving; nothing where there is none."""
+    behind = [pts for pts in _pts_behind(video, before) if pts in glimpses]
+    seen = [glimpses[pts] for pts in behind]
+    times_s = [float(pts * video.time_base) for pts in behind]
+    places, begins_dissolving = _settled_places(before, times_s, [one.signature for one in seen], dissolves=dissolves)
+    return [(before, behind[max(places, key=lambda place: seen[place].sharpness)], begins_dissolving)] if places else []
 
 
 def _frames_of_each(reader: Reader, wanted: Mapping[int, Sequence[int]], *, longest_side_px: int) -> Iterator[tuple[int, list[Frame]]]:
@@ -229,28 +257,6 @@ def _end_of_gop(index: PacketIndex, pts: int) -> int:
     return int(index.sync_pts[following]) if following < len(index.sync_pts) else int(index.shown_pts[-1]) + 1
 
 
-def _settled(
-    before: FrameAnalysis, frames: Sequence[Frame], analyzer: FrameAnalyzer, *, dissolves: bool, is_certain: bool = False
-) -> FrameAnalysis | None:
-    """Return the sharpest of these frames that shows the shot that the one before them begins with, or dissolves into.
-
-    Args:
-        dissolves: the one before them lies in a dissolve.
-        is_certain: of that there is no doubt.
-    """
-    signatures = [signature_of(frame.image) for frame in frames]
-    places, begins_dissolving = _settled_places(before, [frame.time_s for frame in frames], signatures, dissolves=dissolves)
-    good: list[tuple[float, Frame]] = []
-    for frame in (frames[place] for place in places):
-        measured = measure(frame.image)
-        if verdict(measured, 0.0) is None:
-            good.append((measured.quality.sharpness, frame))
-    if not good:
-        return None
-    found = analyzer(max(good, key=lambda pair: pair[0])[1])
-    return found if _may_stand(found, before, begins_dissolving, is_certain=is_certain) else None
-
-
 def _settled_places(
     before: FrameAnalysis, times_s: Sequence[float], signatures: Sequence[npt.NDArray[np.uint8]], *, dissolves: bool
 ) -> tuple[list[int], bool]:
@@ -288,7 +294,9 @@ def _next_dissolve(signatures: Sequence[npt.NDArray[np.uint8]], steps_dissolve: 
 
 
 def _may_stand(found: FrameAnalysis, before: FrameAnalysis, dissolves: bool, *, is_certain: bool) -> bool:
-    """Return whether a frame may stand for the one before it: that dissolves, or is softer, or both show the same view."""
+    """Return whether a frame shows something and may stand for the one before it: that dissolves or is softer, or the view is the same."""
+    if verdict(found.measured, 0.0) is not None:
+        return False
     same_view = shows_same_view(found, before)
     if same_view and not is_certain and before.measured.quality.sharpness >= TIMES_SHARPER * found.measured.quality.sharpness:
         return False

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, in_parallel, mark_transitions
+from vip.extraction.bad_frames import LASTING_S, shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, correlation, measure, verdict
 from vip.extraction.transitions import PacketActivity, activity_of
 from vip.records import Frame
@@ -30,7 +31,9 @@ def find_substitutes(
     *,
     advance: Callable[[], None],
 ) -> list[FrameAnalysis]:
-    """Yield a good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
+    """Return a good frame for each bad one that has no other candidate within 1.5 s behind it, where there is one in that time.
+
+    Where a blurred one has none, a frame is returned that shows the same two seconds later, if there is one.
 
     Args:
         analyses: all candidates in time order.
@@ -48,9 +51,22 @@ def find_substitutes(
             index = wanted[first]
             if found := _first_good(reader, probes[index], reference[index]):
                 yield replace(analyzer(found), stands_in_for=analyses[index].pts)
+            elif verdict(analyses[index].measured, reference[index]) == "blurred":
+                yield from _lasting(reader, analyses, index, analyzer)
             advance()
 
     return mark_transitions(video.index, list(analyzer.embed(in_parallel(video, sorted(wanted), work))))
+
+
+def _lasting(reader: Reader, analyses: Sequence[FrameAnalysis], index: int, analyzer: FrameAnalyzer) -> Iterator[FrameAnalysis]:
+    """Yield a frame behind a soft one that shows its view still, so late that this view is smooth and not out of focus; at most one."""
+    shown = reader.index.shown_pts
+    place = int(np.searchsorted(shown, analyses[index].pts + LASTING_S / float(reader.time_base), side="right"))
+    end = analyses[index + 1].pts if index + 1 < len(analyses) else int(shown[-1]) + 1
+    if place < len(shown) and shown[place] < end and reader.effort(int(shown[place])) <= FARTHEST_PACKETS:
+        for frame in reader.frames_near([int(shown[place])], longest_side_px=WORKING_SIDE_PX):
+            if shows_same_view(analyses[index], found := analyzer(frame)):
+                yield found
 
 
 def _probes(video: Reader, activity: PacketActivity, analyses: Sequence[FrameAnalysis], index: int, bad: set[int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Decoded frames that are kept in memory, so that the few that matter of a short video are not decoded again."""
+"""Decoded frames that are kept in memory, so that the few that matter are not decoded again: most of a short video, some of a long one."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ from av.video.frame import VideoFrame
 
 from vip.video.bounded_cache import BoundedCache
 
-MOST_BYTES = 3 * 2**25  # 69 frames of 720p
+MOST_BYTES_OF_SHORT = 3 * 2**25  # 69 frames of 720p
+MOST_BYTES_OF_LONG = 3 * 2**22  # 8 frames of 720p: much else of a long video is in memory
 
 
 class FrameCache(BoundedCache[VideoFrame]):
     """Frames as the decoder gives them, by PTS. Readers in several threads share them: converting one does not change it."""
-
-    def __init__(self, most_bytes: int = MOST_BYTES) -> None:
-        super().__init__(most_bytes)
 
     def keep(self, pts: int, frame: VideoFrame) -> None:
         """Keep the frame if there is room."""

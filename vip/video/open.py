@@ -61,7 +61,7 @@ class Reader(Protocol):
 
         Args:
             windows: in time order; they share no PTS.
-            glance: may be given each frame that is decoded on the way, very small, and its rating.
+            glance: is given each frame of the windows that is decoded, very small where that costs less, and its rating.
         """
 
     def effort(self, pts: int) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import struct
 import warnings
 import zlib
@@ -17,6 +18,7 @@ from PIL.Image import Exif
 from PIL.Image import Image as Opened
 
 from vip.errors import InputError
+from vip.protocols import Glance
 from vip.records import Frame, GreyPicture
 from vip.records import Image as Picture
 from vip.video.order import taken_ms
@@ -113,10 +115,17 @@ def _without_warnings() -> Iterator[None]:
         yield
 
 
-def best_of_each(windows: Iterable[Iterable[Frame]], rate: Callable[[GreyPicture], float]) -> Iterator[Frame]:
-    """Yield of each window of frames the one that is rated highest by its lightness; of equal ones the first."""
+def best_of_each(windows: Iterable[Iterable[Frame]], rate: Callable[[GreyPicture], float], glance: Glance | None) -> Iterator[Frame]:
+    """Yield of each window of frames the one that is rated highest by its lightness; of equal ones the first. `glance` is given all."""
     for frames in windows:
-        best = max(frames, key=lambda frame: rate(frame.image.mean(axis=2).astype(np.uint8)), default=None)
+        best: Frame | None = None
+        highest = -math.inf
+        for frame in frames:
+            rating = rate(frame.image.mean(axis=2).astype(np.uint8))
+            if glance is not None:
+                glance(frame, rating)
+            if rating > highest:
+                best, highest = frame, rating
         if best is not None:
             yield best
 

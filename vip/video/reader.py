@@ -34,7 +34,7 @@ from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
 from vip.video.demuxer import OpenFile
-from vip.video.frame_cache import FrameCache
+from vip.video.frame_cache import MOST_BYTES_OF_LONG, MOST_BYTES_OF_SHORT, FrameCache
 from vip.video.index import read_index
 from vip.video.local import Local
 from vip.video.packets import PacketCache
@@ -54,6 +54,7 @@ MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged
 PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})
 NEVER_EMPTIED = frozenset({"apng"})  # decoders that draw the first frame of a file over the last one they drew, whatever they are told
 GLANCE_SIDE_PX = 64  # enough to tell a dissolve
+SHORT_FRAMES = 1_000  # half a minute: a video with so few frames is short
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
 
@@ -89,7 +90,7 @@ class Video(OpenFile):
         self._damaged: set[int | None] = set()
         self._threads, self._threads_asked, self._which = threads, threads, stream
         self._turns: dict[int, Turn] = {}
-        self._cached, self._kept = PacketCache(is_near=not self._is_remote), FrameCache()
+        self._cached = PacketCache(is_near=not self._is_remote)
         self._abandoned = Event()
         self._held = held or _open_source(self.source)
         self._is_twin = held is not None
@@ -97,6 +98,7 @@ class Video(OpenFile):
         self._open()
         try:
             self._take(index if index is not None else self._read_index(span))
+            self._kept = FrameCache(MOST_BYTES_OF_SHORT if len(self.index) <= SHORT_FRAMES else MOST_BYTES_OF_LONG)
             if index is None and not self._stream.width:
                 self._check_size()
         except BaseException:

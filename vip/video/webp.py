@@ -113,7 +113,7 @@ class AnimatedWebp:
         glance: Glance | None = None,
     ) -> Iterator[Frame]:
         """Return of each window of times the picture that is rated highest by its lightness, in time order; of equal ones the first."""
-        return best_of_each((self.frames(window, longest_side_px=longest_side_px) for window in windows), rate)
+        return best_of_each((self.frames(window, longest_side_px=longest_side_px) for window in windows), rate, glance)
 
     def effort(self, pts: int) -> int:
         return 1  # so a `keeper` never has anything to keep

@@ -16,6 +16,7 @@ from vip.errors import BackendError
 from vip.extraction.transitions import activity_of
 from vip.protocols import SamplerCapabilities, VideoSource
 from vip.records import PacketIndex
+from vip.video import SHORT_FRAMES
 from vip.wording import option
 
 FEWEST_PER_KEYFRAME = 2.5  # below this, pruning has too little to choose from, and frames between sync frames join
@@ -25,7 +26,7 @@ MOST_PER_KEYFRAME = 16  # above this, candidates are so near each other that mor
 MOST_AT_LEAST = 480
 LONG_GOP = 600  # frames for each sync frame from which on the decoder passes over everything anyway: more candidates cost little
 FEWEST_PER_KEYFRAME_IN_LONG_GOPS = 6
-SHORT_FRAMES, MOST_PER_KEYFRAME_IN_SHORT, NEAREST_IN_SHORT_S = 1_000, 6, 0.2  # half a minute
+MOST_PER_KEYFRAME_IN_SHORT, NEAREST_IN_SHORT_S = 6, 0.2
 NEAREST_S, FEWEST_PER_KEYFRAME_IN_MOMENTS = 0.1, 1.5  # where a video is over in a moment
 ROW_S = 0.3  # sync frames that follow each other so soon are one change of the picture
 ASIDE_S = (0.4, -0.4, 0.8, -0.8)  # where a calmer frame is taken instead of a restless one
