@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import getpass
 import os
 import re
@@ -195,6 +196,15 @@ def _own_priority() -> Iterator[None]:
     """What writes AV1, as the benchmarks' mixes do too, leaves the tests after it their priority."""
     with usual_priority():
         yield
+
+
+@pytest.fixture
+def _new_objects_only() -> Iterator[None]:
+    """What gc counts and collects is made by this test: the millions of objects of libraries that other tests loaded are left out."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")

@@ -592,6 +592,7 @@ def alive() -> Counter[str]:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_new_objects_only")
 def test_keyframes_and_pictures_are_not_held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(registry.BUILT_IN["engine"], "watching", "tests.captioning.test_caption_job:Watching")
     path = run_folder(tmp_path / "a.vip", 10)

@@ -289,6 +289,7 @@ def pictures_alive() -> int:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_new_objects_only")
 def test_as_many_are_on_their_way_as_the_limit_says_and_pictures_do_not_pile_up(tmp_path: Path) -> None:
     one = keyframe(tmp_path, 0)
     items = [KeyframePicture(one.record.model_copy(update={"id": f"v:{number:04d}", "time_s": number}), tmp_path) for number in range(1500)]

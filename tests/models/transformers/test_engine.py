@@ -225,7 +225,7 @@ def test_tokens_are_counted_without_padding(model: Model) -> None:
 @kinds
 def test_a_random_model_fits_famous_in_every_answer(kind: str, model: Model) -> None:
     engine = made(model(kind))
-    requests = [structure(seed, schema=FAMOUS) for seed in range(8 if kind == "llama" else 4)]  # with those that the first make room for
+    requests = [structure(seed, schema=FAMOUS) for seed in range(8)]
     answers = together(engine, requests)
     for answer in answers:
         assert isinstance(answer, Reply), answer
@@ -233,7 +233,7 @@ def test_a_random_model_fits_famous_in_every_answer(kind: str, model: Model) -> 
         assert list(json.loads(answer.text)) == list(FAMOUS["properties"]), "in the order of the schema"
         assert all(len(text) <= 300 for text in (found.focus, found.action, found.mood, found.setting))
         assert len(found.objects) <= 40
-    assert len({said(answer) for answer in answers}) > len(answers) / 2
+    assert len({said(answer) for answer in answers}) > 5
 
 
 def test_a_tokenizer_whose_letters_fall_apart_into_bytes_fits_a_schema(model: Model) -> None:
