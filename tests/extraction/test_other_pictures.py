@@ -63,6 +63,19 @@ def test_a_blurred_copy_stays_dropped() -> None:
     assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [], "it stands still, but shows the same"
 
 
+@pytest.mark.parametrize("sigma", [4.0, 8.0, 16.0])
+def test_a_copy_so_far_out_of_focus_that_its_cells_differ_stays_dropped(sigma: float) -> None:
+    """It stands still and differs from the sharp one, but not from that one blurred."""
+    out_of_focus = np.asarray(cv2.GaussianBlur(FULL, (0, 0), sigma), np.uint8)
+    frames = analyses([out_of_focus, out_of_focus, FULL, FULL], step_s=1.0)
+    dropped = bad_frames(frames, None)
+    assert {index: decision.rule for index, decision in dropped.items()} == {0: "blurred", 1: "blurred"}
+    copies = {0: blurred_beside(2), 1: blurred_beside(2)}
+    assert other_pictures(frames, copies) == []
+    other = analyses([np.roll(out_of_focus, 150, axis=1)] * 2, step_s=1.0)
+    assert other_pictures([*other, *frames[2:]], copies) == [0, 1], "another picture, as soft"
+
+
 def test_only_what_was_dropped_as_a_copy_of_a_neighbour_is_taken_back() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
     copy = blurred_beside(2)

@@ -1,21 +1,25 @@
 """Frames that seem to be blurred copies of a neighbour but stand still on screen and show another picture.
 
 A slide with few words is a third as sharp as the next one with many, and their vectors are alike: by these two numbers it is a blurred
-copy. An insert makes the view before it look blurred in the same way. Such frames are taken back.
+copy. An insert makes the view before it look blurred in the same way. Such frames are taken back; not one that shows what the sharper
+one shows once that is blurred, too: it is out of focus.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+import cv2
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, change_of_jpegs
+from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, change_of_jpegs, local_change, prepared
+from vip.extraction.quality import is_soft
 from vip.records import Decision
 
 CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
 OTHER_CELLS = 0.02  # share of the cells
+BLURS_PX = (1.0, 2.0, 4.0)  # of thumbnails, whose longest side is 160 px
 MOST_OTHER_CELLS = 0.1  # of a frame that is the same but for noise
 
 
@@ -29,7 +33,17 @@ def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
     """Return whether two frames differ in more than their sharpness."""
     if _other_cells(frames, index, other) < OTHER_CELLS:
         return False
-    return change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail).strength(STANDS_STILL) >= 1
+    change = change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail)
+    return change.strength(STANDS_STILL) >= 1 and not _is_out_of_focus(frames[index], frames[other])
+
+
+def _is_out_of_focus(soft: FrameAnalysis, sharp: FrameAnalysis) -> bool:
+    """Return whether a far softer frame shows what the other one shows, blurred by as much as it takes."""
+    one, other = prepared(soft.thumbnail), prepared(sharp.thumbnail)
+    if one is None or other is None or not is_soft(soft.measured.quality, sharp.measured.quality.sharpness):
+        return False
+    blurred = (SmallPicture(np.asarray(cv2.GaussianBlur(other.rgb, (0, 0), sigma), np.uint8)) for sigma in BLURS_PX)
+    return any(local_change(one, picture).strength(STANDS_STILL) < 1 for picture in blurred)
 
 
 def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
