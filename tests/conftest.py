@@ -122,6 +122,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Do not look for garbage among the modules and the tests, which stay: neither while they are loaded nor ever again."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.collect()
+        gc.freeze()
+        gc.enable()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """With --core, leave out modules of tests that cannot be imported for lack of an extra; without it that is an error."""
     report = yield
@@ -199,12 +211,10 @@ def _own_priority() -> Iterator[None]:
 
 
 @pytest.fixture
-def _new_objects_only() -> Iterator[None]:
+def _new_objects_only() -> None:
     """What gc counts and collects is made by this test: the millions of objects of libraries that other tests loaded are left out."""
     gc.collect()
     gc.freeze()
-    yield
-    gc.unfreeze()
 
 
 @pytest.fixture(scope="session")
