@@ -315,6 +315,13 @@ def test_a_full_disk_behind_stdout_is_said_and_the_work_is_done(folder: Path) ->
     assert (folder / "other.vip" / "keyframes.jsonl").exists()
 
 
+def test_a_full_disk_behind_the_version_is_said_too(folder: Path) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = end(start_command(folder, sys.executable, "-m", "vip", "--version", out=full))
+    assert done.code == 7
+    assert "The result cannot be printed: No space left on device" in done.sentence
+
+
 def test_the_environment_of_these_tests_steers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "VIP_KEYFRAMES", "VIP_ENGINE"):
         monkeypatch.setenv(name, "1")

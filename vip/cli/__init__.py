@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import atexit
 import gc
 import os
 import sys
-import threading
 from io import TextIOWrapper
-from typing import NoReturn
 
 OBJECTS_BETWEEN_COLLECTIONS = 100_000  # importing makes nearly as many, and nothing of that is garbage
 
 
-def main() -> NoReturn:
+def main() -> None:
     """Run the console script."""
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")  # pydantic would read the metadata of every installed package
@@ -23,17 +20,6 @@ def main() -> NoReturn:
 
     if isinstance(sys.stdout, TextIOWrapper) and sys.stdout.errors == "strict":
         sys.stdout.reconfigure(errors="backslashreplace")  # file names need not be valid UTF-8
-    end_at_once(run())
-
-
-def end_at_once(code: int) -> NoReturn:
-    """End the process with this exit code, without taking the interpreter apart first, for 50 ms; not under a debugger or a profiler."""
-    try:
-        for stream in filter(None, (sys.stdout, sys.stderr)):
-            stream.flush()
-    except (OSError, ValueError):  # a full disk, a closed stream: the interpreter says so
-        sys.exit(code)
-    if threading.active_count() > 1 or sys.gettrace() or sys.getprofile():
-        sys.exit(code)
-    atexit._run_exitfuncs()
-    os._exit(code)
+    code = run()
+    gc.freeze()  # the interpreter would look through everything once more before it ends, for 50 ms
+    sys.exit(code)
