@@ -68,10 +68,9 @@ def test_decoded_frames_are_let_go_but_for_the_best_ones_that_there_is_room_for(
 
 
 @pytest.mark.parametrize(("short_frames", "is_kept"), [(FRAMES, True), (FRAMES - 1, False)])
-def test_of_a_long_video_few_frames_are_kept(clips: Clips, short_frames: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_of_a_long_video_no_frame_is_kept(clips: Clips, short_frames: int, is_kept: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """Their number does not grow with what is looked at, as it does in a short one."""
     monkeypatch.setattr("vip.video.reader.SHORT_FRAMES", short_frames)
-    monkeypatch.setattr("vip.video.reader.MOST_BYTES_OF_LONG", 0)
     with Video(clips("h264.mp4").path) as video:
         shown = video.index.shown_pts.tolist()
         assert len(shown) == FRAMES

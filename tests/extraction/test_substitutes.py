@@ -156,6 +156,7 @@ def test_what_comes_after_a_second_and_a_half_is_another_story(tmp_path: Path) -
     assert found == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("soft_frames", "other"), [(60, None), (51, 2), (57, 2)])
 def test_a_soft_picture_that_lasts_for_two_seconds_is_smooth_and_has_two_candidates(
     tmp_path: Path, soft_frames: int, other: int | None
@@ -178,6 +179,7 @@ def test_a_soft_picture_that_lasts_for_two_seconds_is_smooth_and_has_two_candida
     assert set(bad_frames(sorted([*analyses, *found], key=lambda one: one.pts), None)) == (set() if lasts else {1})
 
 
+@pytest.mark.slow
 def test_a_soft_picture_that_lasts_but_is_too_expensive_to_decode_stays_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("vip.extraction.substitutes.FARTHEST_PACKETS", 51)
     path = write(

@@ -89,7 +89,7 @@ def test_a_tilted_face_is_found(degrees: int) -> None:
 def test_the_network_is_shown_nothing_so_narrow_that_opencv_reads_beyond_its_maps(shape: tuple[int, int]) -> None:
     """Up to 32 px high or wide, what it returns depends on what the memory held before."""
     assert DETECTOR.detect([np.zeros((*shape, 3), np.uint8)]) == [[]]
-    assert min(DETECTOR._take_network().getInputSize()) > 32
+    assert min(DETECTOR._network().getInputSize()) > 32
 
 
 def test_boxes_stay_within_the_picture_and_faces_beside_it_are_left_out() -> None:

@@ -143,7 +143,8 @@ def _settled_behind(
 ) -> Iterator[tuple[FrameAnalysis, Frame, bool]]:
     """Yield these frames of a GOP with the sharpest settled frame behind each, and whether they begin dissolving themselves.
 
-    All frames behind them are glimpsed in one pass, and the sharpest behind each is kept; another one is decoded again.
+    All frames behind them are glimpsed in one pass, and only the sharpest behind each is converted at working size; where another one is
+    wanted, it is decoded again.
     """
     starts = sorted(wanted)
     behind = sorted({pts for start in starts for pts in _pts_behind(reader, wanted[start])})

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
-from queue import Empty, SimpleQueue
+from threading import local
 
 import cv2
 import numpy as np
@@ -42,7 +42,7 @@ class OpenCVDetector:
             raise BackendError(f'The detector "opencv" takes no detail, but got "{detail}". Write {option("detector", "opencv")}.')
         refuse_labels("opencv", labels)
         self._weights = _find_weights()
-        self._idle: SimpleQueue[cv2.FaceDetectorYN] = SimpleQueue()  # a network keeps state while it runs: no two threads have the same
+        self._local = local()
 
     def detect(self, images: Sequence[Image], where: Sequence[PictureOrigin] = ()) -> list[list[Detection] | None]:
         """Return the faces of each picture, the highest score first. Boxes are fractions of width and height."""
@@ -53,19 +53,18 @@ class OpenCVDetector:
         small = cv2.resize(image, (width, height), interpolation=cv2.INTER_AREA if max(image.shape) > SIDE_PX else cv2.INTER_LINEAR)
         below, beside = max(0, LEAST_SIDE_PX - height), max(0, LEAST_SIDE_PX - width)
         searched = cv2.copyMakeBorder(cv2.cvtColor(small, cv2.COLOR_RGB2BGR), 0, below, 0, beside, cv2.BORDER_CONSTANT)
-        network = self._take_network()
+        network = self._network()
         network.setInputSize((searched.shape[1], searched.shape[0]))
         rows = network.detect(searched)[1]
-        self._idle.put(network)
         found = (_to_detection(row, height, width) for row in (() if rows is None else rows))
         return sorted(filter(None, found), key=lambda detection: (-detection.score, detection.box_xyxy))
 
-    def _take_network(self) -> cv2.FaceDetectorYN:
-        """Return one that no thread uses, a new one where all are in use."""
-        try:
-            return self._idle.get_nowait()
-        except Empty:
-            return cv2.FaceDetectorYN.create(str(self._weights), "", (SIDE_PX, SIDE_PX), score_threshold=LEAST_SCORE)
+    def _network(self) -> cv2.FaceDetectorYN:
+        """Return the network of this thread: it keeps state while it runs."""
+        if not hasattr(self._local, "network"):
+            self._local.network = cv2.FaceDetectorYN.create(str(self._weights), "", (SIDE_PX, SIDE_PX), score_threshold=LEAST_SCORE)
+        network: cv2.FaceDetectorYN = self._local.network
+        return network
 
 
 def _find_weights() -> Path:

@@ -1,4 +1,4 @@
-"""Decoded frames that are kept in memory, so that the few that matter are not decoded again: most of a short video, some of a long one."""
+"""Decoded frames that are kept in memory, so that the few that matter of a short video are not decoded again."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ from av.video.frame import VideoFrame
 
 from vip.video.bounded_cache import BoundedCache
 
-MOST_BYTES_OF_SHORT = 3 * 2**25  # 69 frames of 720p
-MOST_BYTES_OF_LONG = 3 * 2**22  # 8 frames of 720p: much else of a long video is in memory
+MOST_BYTES = 3 * 2**25  # 69 frames of 720p
 
 
 class FrameCache(BoundedCache[VideoFrame]):

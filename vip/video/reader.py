@@ -34,7 +34,7 @@ from vip.protocols import Glance, PictureKeeper
 from vip.records import Frame, GreyPicture, PacketIndex, VideoInfo
 from vip.video.container import NOTHING_DECODES, pixel_aspect_of
 from vip.video.demuxer import OpenFile
-from vip.video.frame_cache import MOST_BYTES_OF_LONG, MOST_BYTES_OF_SHORT, FrameCache
+from vip.video.frame_cache import MOST_BYTES, FrameCache
 from vip.video.index import read_index
 from vip.video.local import Local
 from vip.video.packets import PacketCache
@@ -98,7 +98,7 @@ class Video(OpenFile):
         self._open()
         try:
             self._take(index if index is not None else self._read_index(span))
-            self._kept = FrameCache(MOST_BYTES_OF_SHORT if len(self.index) <= SHORT_FRAMES else MOST_BYTES_OF_LONG)
+            self._kept = FrameCache(MOST_BYTES if len(self.index) <= SHORT_FRAMES else 0)
             if index is None and not self._stream.width:
                 self._check_size()
         except BaseException:
@@ -293,7 +293,7 @@ class Video(OpenFile):
     ) -> Iterator[Frame]:
         """Yield of each window of PTS the frame that is rated highest by its lightness, in time order; of equal ones the first.
 
-        These frames are kept in memory as far as there is room: they are not decoded again.
+        Those of a short video are kept in memory as far as there is room: they are not decoded again.
         """
         self._check_decoder()
         window_of = {pts: number for number, window in enumerate(windows) for pts in window}
