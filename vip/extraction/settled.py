@@ -276,7 +276,8 @@ def _settled_places(
         cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
     end = min(int(cuts.argmax()) if cuts.any() else len(signatures), _next_dissolve(signatures, steps_dissolve))
     late = (place for place in range(end) if times_s[place] - before.time_s > SETTLED_AFTER_S)
-    return [place for place in late if not steps_dissolve[place : place + 2].any()], bool(steps_dissolve[0])
+    # neither the step to it nor that behind it dissolves, nor that before: a step that does is parallel to the next, so that goes on
+    return [place for place in late if not steps_dissolve[max(0, place - 1) : place + 2].any()], bool(steps_dissolve[0])
 
 
 def _next_dissolve(signatures: Sequence[npt.NDArray[np.uint8]], steps_dissolve: Flags) -> int:
