@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 
 import numpy as np
 import pytest
@@ -286,7 +285,7 @@ def test_a_keeper_gets_just_what_it_wants_at_full_size(
 def test_a_keeper_gets_the_best_frames_alone_where_memory_has_no_room_for_them(
     clips: Clips, truth: Callable[[str], dict[int, Image]], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("vip.video.reader.FrameCache", partial(FrameCache, 0))
+    monkeypatch.setattr("vip.video.reader.FrameCache", lambda _: FrameCache(0))
     with Video(clips(name).path) as video:
         shown = video.index.shown_pts.tolist()
         keeper = Keeper({*shown[10:]})

@@ -49,7 +49,8 @@ def test_a_text_file_has_a_video_a_row_and_skips_comments_and_blank_lines(tmp_pa
     assert [row.where for row in found] == [f"{path}, line {number}" for number in (1, 4, 5)]
 
 
-def test_bad_rows_are_named_with_their_line_and_stop_nothing(tmp_path: Path) -> None:
+def test_bad_rows_are_named_with_their_line_and_stop_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # above which no file is called x
     hostile = [b"../../x", b"-o evil", b"file:///etc/passwd", b"\xff\xfe\xfd", b"a\x00b", b"x" * 1_000_000]
     path = written(tmp_path / "ids.txt", b"nXSc\n" + b"\n".join(hostile) + b"\ndQw4w9WgXcQ\n")
     found = read(path)
