@@ -34,13 +34,15 @@ from vip.extraction.settled import (
     _next_dissolve,
     _pts_behind,
     _pts_just_behind,
+    _settled_behind,
     _settled_places,
     find_settled,
     is_certainly_dissolving,
     is_dissolving,
 )
-from vip.records import Frame, Image
+from vip.records import Frame, Image, PacketIndex
 from vip.video import Video
+from vip.video.pillow import best_of_each
 
 STEPS = 13
 
@@ -181,15 +183,23 @@ def chosen(
     if sharpness is not None:
         quality = before.measured.quality.model_copy(update={"sharpness": sharpness})
         before = replace(before, measured=replace(before.measured, quality=quality))
-    frames = [Frame(100 * step, TIME_BASE, show(step / 10)) for step in range(1, steps + 1)]
-    places, begins_dissolving = _settled_places(
-        before, [frame.time_s for frame in frames], [signature_of(frame.image) for frame in frames], dissolves=dissolves
+    film = {100 * step: Frame(100 * step, TIME_BASE, show(step / 10)) for step in range(steps + 1)}
+    for _, frame, begins_dissolving in _settled_behind(reader_of(film), {0: before}, {0: dissolves}):
+        found = LOOKER(frame)
+        return found.time_s if _may_stand(found, before, begins_dissolving, is_certain=is_certain) else None
+    return None
+
+
+def reader_of(film: dict[int, Frame]) -> Any:
+    """A reader of these frames, by PTS, of which the first is a sync frame."""
+    pts, every = np.array(list(film), np.int64), np.ones(len(film), bool)
+    return SimpleNamespace(
+        index=PacketIndex(pts, pts, pts == 0, np.full(len(film), 1000), every, TIME_BASE),
+        time_base=TIME_BASE,
+        effort=lambda _: 1,
+        frames=lambda wanted, **_: (film[stamp] for stamp in wanted),
+        best_frames=lambda windows, rate, *, glance, **_: best_of_each(([film[stamp] for stamp in row] for row in windows), rate, glance),
     )
-    good = [LOOKER(frames[place]) for place in places]
-    if not good:
-        return None
-    found = max(good, key=lambda one: one.measured.quality.sharpness)
-    return found.time_s if _may_stand(found, before, begins_dissolving, is_certain=is_certain) else None
 
 
 def with_sharpest(image: Image, second: float, sharpest_s: float) -> Image:

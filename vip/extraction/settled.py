@@ -276,7 +276,7 @@ def _settled_places(
         cuts = cuts & ~(steps_dissolve | np.append(False, steps_dissolve[:-1]))
     end = min(int(cuts.argmax()) if cuts.any() else len(signatures), _next_dissolve(signatures, steps_dissolve))
     late = (place for place in range(end) if times_s[place] - before.time_s > SETTLED_AFTER_S)
-    # neither the step to it nor that behind it dissolves, nor that before: a step that does is parallel to the next, so that goes on
+    # the step behind one that dissolves is parallel to it, and the end of the dissolve
     return [place for place in late if not steps_dissolve[max(0, place - 1) : place + 2].any()], bool(steps_dissolve[0])
 
 
