@@ -322,6 +322,14 @@ def test_a_full_disk_behind_the_version_is_said_too(folder: Path) -> None:
     assert "The result cannot be printed: No space left on device" in done.sentence
 
 
+@pytest.mark.parametrize("arguments", [["--help"], ["extract", "--help"]])
+def test_a_full_disk_behind_the_help_is_said_too(folder: Path, arguments: list[str]) -> None:
+    with Path("/dev/full").open("w") as full:
+        done = end(start_command(folder, sys.executable, "-m", "vip", *arguments, out=full))
+    assert done.code == 7
+    assert done.sentence == "There is no room left on the disk. Make room and run the same command again."
+
+
 def test_the_environment_of_these_tests_steers_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "VIP_KEYFRAMES", "VIP_ENGINE"):
         monkeypatch.setenv(name, "1")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import signal
 import sys
 from collections.abc import Collection, Iterable, Iterator, Sequence
@@ -129,6 +130,11 @@ def run(arguments: list[str] | None = None) -> int:
         return _report_failure(str(exc), exc.exit_code)
     except PermissionError as exc:  # any step of a path may be closed
         return _report_failure(str(no_permission_error(exc)), InputError.exit_code)
+    except OSError as exc:
+        if exc.errno != errno.ENOSPC:
+            raise
+        silence(sys.stdout)  # Typer prints the help itself: `vip --help > FILE`
+        return _report_failure("There is no room left on the disk. Make room and run the same command again.", StoreError.exit_code)
     except TyperException as exc:
         message = exc.format_message().strip()
         return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `{_help_for(arguments)}`.", 2) if message else 2
