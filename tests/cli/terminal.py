@@ -15,6 +15,7 @@ from threading import Event
 from typing import IO, Any
 
 from tests.api_server import ApiServer, Asked
+from tests.cli import ready
 
 SECRET = "sk-proj-Sup3rSecretKeyOfTheUser"
 UNSET = ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "PYTHONUNBUFFERED", "PYTHONIOENCODING", "COLUMNS")
@@ -79,6 +80,8 @@ def end(process: subprocess.Popen[str]) -> Done:
 
 def vip(folder: Path, *arguments: str | Path, module: str = "vip", **variables: str) -> Done:
     """Run `vip …` in a folder to its end."""
+    if module == "vip" and ready.is_ready_for(variables):
+        return Done(*ready.run(folder, [*map(str, arguments)], environment(**variables), patience_s=PATIENCE_S))
     return end(start(folder, *arguments, module=module, **variables))
 
 
