@@ -118,6 +118,7 @@ def test_a_run_that_is_taken_as_it_is_says_its_notes_again_unless_others_made_it
     assert again.notes == ([] if of_others else [note])
 
 
+@pytest.mark.usefixtures("_new_objects_only")
 def test_nothing_of_the_analysis_is_held_while_pictures_are_written(video: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     analyses, steps = [], []
     analyze, select, write = pipeline.analyze_video, pipeline.select, pipeline.write_keyframes

@@ -25,8 +25,7 @@ FEW = 8  # those that the decoder hands out together at its end, and the one who
 
 
 @pytest.fixture(autouse=True)
-def _no_collector() -> Iterator[None]:
-    gc.collect()
+def _no_collector(_new_objects_only: None) -> Iterator[None]:
     gc.disable()
     yield
     gc.enable()

@@ -328,6 +328,7 @@ def test_a_file_that_is_not_there_has_no_state_and_no_size() -> None:
     assert storage.sizes_in("memory://nowhere", "a") == {}
 
 
+@pytest.mark.usefixtures("_new_objects_only")
 def test_what_is_left_of_a_failed_upload_is_not_sent_when_it_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
     from fsspec.spec import AbstractBufferedFile
 

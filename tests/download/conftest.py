@@ -43,8 +43,8 @@ def folder(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def fetched(host: VideoHost, folder: Path) -> Fetch:
-    """Fetch an address, or an id of `kind`, with settings by name."""
+def fetched(host: VideoHost, folder: Path, _new_objects_only: None) -> Fetch:
+    """Fetch an address, or an id of `kind`, with settings by name. One that fails looks for garbage."""
 
     def get(source: str, kind: Any = "address", *, room_bytes: int = 10**8, **given: Any) -> DownloadedVideo:
         bases = {"video_base_url": host.address, "youtube8m_base_url": f"{host.address}/2/j/i"}

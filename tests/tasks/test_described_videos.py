@@ -20,6 +20,7 @@ from vip.tasks.described_videos import DescribedVideo, described_videos
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("_new_objects_only")
 def test_a_run_is_forgotten_once_its_samples_are_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     read, video_of = list[weakref.ref[Run]](), module._video_of_run
 
