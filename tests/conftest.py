@@ -210,7 +210,7 @@ def _own_priority() -> Iterator[None]:
 
 @pytest.fixture
 def _new_objects_only() -> Iterator[None]:
-    """What gc counts and collects is made by this test: among the millions of objects of libraries that other tests loaded it takes seconds."""
+    """What gc counts and collects is made by this test: the millions of objects of libraries that other tests loaded would take seconds."""
     gc.freeze()
     yield
     gc.unfreeze()
