@@ -133,8 +133,9 @@ def run(arguments: list[str] | None = None) -> int:
     except OSError as exc:
         if exc.errno != errno.ENOSPC:
             raise
-        silence(sys.stdout)  # Typer prints the help itself: `vip --help > FILE`
-        return _report_failure("There is no room left on the disk. Make room and run the same command again.", StoreError.exit_code)
+        code = _report_failure("There is no room left on the disk. Make room and run the same command again.", StoreError.exit_code)
+        silence(sys.stdout)  # which still holds the help, that Typer prints itself: `vip --help > FILE`
+        return code
     except TyperException as exc:
         message = exc.format_message().strip()
         return _report_failure(f"{message}{'' if message[-1] in '.?!' else '.'} See `{_help_for(arguments)}`.", 2) if message else 2
