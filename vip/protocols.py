@@ -61,6 +61,10 @@ class VideoSource(Protocol):
 class PictureKeeper(Protocol):
     """A cache of pictures at full size that were slow to decode."""
 
+    @property
+    def for_likely(self) -> PictureKeeper:
+        """The same cache, for frames that will probably be keyframes: it wants more of them."""
+
     def wants(self, pts: int) -> bool: ...
 
     def keep(self, frame: Frame) -> None: ...

@@ -15,6 +15,7 @@ from vip.errors import StoreError
 from vip.records import Frame
 
 EXPENSIVE_PACKETS = 24  # frames that need more packets decoded are kept: encoding a JPEG costs less than decoding these again
+EXPENSIVE_IF_LIKELY = 12  # the same for frames of which four in five become keyframes, so that few are encoded in vain
 
 
 class PictureCache:
@@ -46,8 +47,12 @@ class PictureCache:
         finally:
             self._pool = None
 
-    def wants(self, pts: int) -> bool:
-        return self._has_room and self._effort(pts) > EXPENSIVE_PACKETS
+    @property
+    def for_likely(self) -> LikelyKeeper:
+        return LikelyKeeper(self)
+
+    def wants(self, pts: int, *, least_packets: int = EXPENSIVE_PACKETS) -> bool:
+        return self._has_room and self._effort(pts) > least_packets
 
     def keep(self, frame: Frame) -> None:
         if self._pool is None:
@@ -97,3 +102,20 @@ class PictureCache:
 
     def _path(self, pts: int) -> Path:
         return self._folder / f"{pts}.{'jpg' if self._suffix == 'jpg' else 'png'}"
+
+
+class LikelyKeeper:
+    """A `PictureKeeper` of frames that will probably be keyframes: those less deep inside a GOP are kept too."""
+
+    def __init__(self, cache: PictureCache) -> None:
+        self._cache = cache
+
+    @property
+    def for_likely(self) -> LikelyKeeper:
+        return self
+
+    def wants(self, pts: int) -> bool:
+        return self._cache.wants(pts, least_packets=EXPENSIVE_IF_LIKELY)
+
+    def keep(self, frame: Frame) -> None:
+        self._cache.keep(frame)

@@ -20,6 +20,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, Glimpse, in_par
 from vip.extraction.bad_frames import shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, is_soft, sharpness_of, verdict
 from vip.extraction.ranks import median
+from vip.protocols import PictureKeeper
 from vip.records import Frame, PacketIndex
 from vip.video import GLANCE_SIDE_PX, Reader
 
@@ -55,6 +56,7 @@ def find_settled(
     *,
     known: Sequence[FrameAnalysis] = (),
     soft: Collection[int] = (),
+    keeper: PictureKeeper | None = None,
     advance: Callable[[], None],
 ) -> Settled:
     """Look behind each doubtful frame, and find a settled one of the same shot where it dissolves, before the next sync frame.
@@ -62,13 +64,14 @@ def find_settled(
     Args:
         known: frames that need not be analyzed again.
         soft: PTS of those that are to give way to a sharper one also where they do not dissolve.
+        keeper: keeps settled frames at full size.
     """
     glimpsed = [analysis for analysis in doubtful if _is_glimpsed(video, analysis, analyzer.glimpses)]
     remembered = _find_among_glimpses(video, glimpsed, analyzer, known, soft)
     unseen = {analysis.pts for analysis in doubtful} - {analysis.pts for analysis in glimpsed}
     for _ in glimpsed:
         advance()
-    decoded = _find_by_decoding(video, [analysis for analysis in doubtful if analysis.pts in unseen], analyzer, soft, advance)
+    decoded = _find_by_decoding(video, [analysis for analysis in doubtful if analysis.pts in unseen], analyzer, soft, keeper, advance)
     found = sorted([*remembered.frames, *decoded.frames], key=lambda analysis: analysis.pts)
     # whatever their packets say: the pictures around them were compared
     settled = [replace(analysis, in_transition=False) for analysis in mark_transitions(video.index, found)]
@@ -110,7 +113,12 @@ def _find_among_glimpses(
 
 
 def _find_by_decoding(
-    video: Reader, doubtful: Sequence[FrameAnalysis], analyzer: FrameAnalyzer, soft: Collection[int], advance: Callable[[], None]
+    video: Reader,
+    doubtful: Sequence[FrameAnalysis],
+    analyzer: FrameAnalyzer,
+    soft: Collection[int],
+    keeper: PictureKeeper | None,
+    advance: Callable[[], None],
 ) -> Settled:
     """Find settled frames behind those that there are no glimpses of."""
     probes = {analysis.pts: _pts_just_behind(video, analysis) for analysis in doubtful}
@@ -130,7 +138,7 @@ def _find_by_decoding(
                 if dissolves.get(before) or before in soft:
                     wanted[before] = analysis
                 advance()
-            for doubted, frame, begins_dissolving in _settled_behind(reader, wanted, dissolves):
+            for doubted, frame, begins_dissolving in _settled_behind(reader, wanted, dissolves, keeper):
                 found = analyzer(frame)
                 if _may_stand(found, doubted, begins_dissolving, is_certain=doubted.pts in certain):
                     yield replace(found, stands_in_for=doubted.pts)
@@ -139,7 +147,7 @@ def _find_by_decoding(
 
 
 def _settled_behind(
-    reader: Reader, wanted: Mapping[int, FrameAnalysis], dissolves: Mapping[int, bool]
+    reader: Reader, wanted: Mapping[int, FrameAnalysis], dissolves: Mapping[int, bool], keeper: PictureKeeper | None
 ) -> Iterator[tuple[FrameAnalysis, Frame, bool]]:
     """Yield these frames of a GOP with the sharpest settled frame behind each, and whether they begin dissolving themselves.
 
@@ -158,11 +166,11 @@ def _settled_behind(
         glimpses[frame.pts] = Glimpse(signature_of(frame.image), sharpness)
 
     windows = [list(window) for _, window in groupby(behind, key=window_of)]
-    best = reader.best_frames(windows, sharpness_of, longest_side_px=WORKING_SIDE_PX, glance=glance)
+    best = reader.best_frames(windows, sharpness_of, longest_side_px=WORKING_SIDE_PX, keeper=keeper, glance=glance)
     frames = {frame.pts: frame for frame in best}
     settled = [one for pts in starts for one in _sharpest_settled(reader, wanted[pts], glimpses, dissolves=dissolves.get(pts, False))]
     others = sorted({pts for _, pts, _ in settled} - frames.keys())
-    frames |= {frame.pts: frame for frame in reader.frames(others, longest_side_px=WORKING_SIDE_PX)}
+    frames |= {frame.pts: frame for frame in reader.frames(others, longest_side_px=WORKING_SIDE_PX, keeper=keeper)}
     yield from ((before, frames[pts], dissolving) for before, pts, dissolving in settled if pts in frames)
 
 
