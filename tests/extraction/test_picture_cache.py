@@ -18,7 +18,7 @@ from tests.clips import result, scene
 from tests.media import Clip, write
 from vip import pipeline, store
 from vip.errors import InputError
-from vip.extraction.picture_cache import EXPENSIVE_PACKETS, PictureCache
+from vip.extraction.picture_cache import EXPENSIVE_IF_LIKELY, EXPENSIVE_PACKETS, PictureCache
 from vip.records import Frame, Image
 from vip.store import DECODED
 from vip.video import Video
@@ -65,6 +65,15 @@ def test_a_picture_behind_a_link_is_none_that_waits(place: str, tmp_path: Path) 
 def test_only_frames_that_need_many_packets_are_wanted(tmp_path: Path) -> None:
     pictures = PictureCache(tmp_path, "jpg", EFFORT.__getitem__)
     assert [pictures.wants(pts) for pts in (100, 700)] == [False, True]
+
+
+def test_frames_that_will_probably_be_keyframes_are_wanted_though_they_need_fewer(tmp_path: Path) -> None:
+    pictures = PictureCache(tmp_path, "jpg", {1: EXPENSIVE_IF_LIKELY, 2: EXPENSIVE_IF_LIKELY + 1}.__getitem__)
+    assert [pictures.wants(pts) for pts in (1, 2)] == [False, False]
+    likely = pictures.for_likely
+    assert [likely.wants(pts) for pts in (1, 2)] == [False, True]
+    likely.keep(Frame(2, FRAME.time_base, FRAME.image))
+    assert pictures.has(2)
 
 
 def test_what_an_earlier_run_left_is_not_taken_for_this_one(tmp_path: Path) -> None:

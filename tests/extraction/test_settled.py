@@ -20,6 +20,7 @@ from tests.extraction.indices import at, index_of, steady
 from tests.extraction.test_substitutes import BLACK, CLASSIC, LOOKER, SCENES, NoDetector, blurred
 from tests.media import Clip, write
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, mark_transitions, signature_of
+from vip.extraction.picture_cache import EXPENSIVE_IF_LIKELY, PictureCache
 from vip.extraction.quality import WORKING_SIDE_PX, sharpness_of
 from vip.extraction.settled import (
     MOST_PACKETS,
@@ -41,7 +42,9 @@ from vip.extraction.settled import (
     is_dissolving,
 )
 from vip.records import Frame, Image, PacketIndex
+from vip.store import DECODED, read_picture
 from vip.video import Video
+from vip.video.frame_cache import FrameCache
 from vip.video.pillow import best_of_each
 
 STEPS = 13
@@ -184,7 +187,7 @@ def chosen(
         quality = before.measured.quality.model_copy(update={"sharpness": sharpness})
         before = replace(before, measured=replace(before.measured, quality=quality))
     film = {100 * step: Frame(100 * step, TIME_BASE, show(step / 10)) for step in range(steps + 1)}
-    for _, frame, begins_dissolving in _settled_behind(reader_of(film), {0: before}, {0: dissolves}):
+    for _, frame, begins_dissolving in _settled_behind(reader_of(film), {0: before}, {0: dissolves}, None):
         found = LOOKER(frame)
         return found.time_s if _may_stand(found, before, begins_dissolving, is_certain=is_certain) else None
     return None
@@ -564,6 +567,21 @@ def test_for_several_frames_the_found_ones_come_in_time_order_and_all_are_counte
         "behind the last are fewer than four"
     )
     assert told == 5
+
+
+@pytest.mark.parametrize("numbers", [[28], [26, 27, 29, 30, 32, 34]])
+def test_settled_frames_are_handed_to_the_keeper_at_full_size(
+    cross_fade: Clip, numbers: list[int], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether they were converted as they passed, or had to be decoded again."""
+    monkeypatch.setattr("vip.video.reader.FrameCache", lambda _: FrameCache(0))  # as in a video that is not short
+    with PictureCache(tmp_path, "png", lambda _: EXPENSIVE_IF_LIKELY + 1).while_selecting() as pictures:
+        _, (found, _), _ = settled_behind(cross_fade.path, numbers, keeper=pictures.for_likely)
+    assert found
+    assert {one.pts for one in found} <= {int(path.stem) for path in (tmp_path / DECODED).iterdir()}
+    with Video(cross_fade.path) as video:
+        for frame in video.frames([found[0].pts]):
+            assert np.array_equal(read_picture(tmp_path / DECODED / f"{frame.pts}.png"), frame.image)
 
 
 @pytest.mark.parametrize("is_glimpsed", [False, True])

@@ -192,7 +192,9 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     if not doubtful:
         return analyses
     with search.observer.track("Looking for settled frames", len(doubtful)) as advance:
-        found, dissolves = find_settled(search.video, doubtful, search.analyzer, known=analyses, soft=soft, keeper=search.keeper.for_likely, advance=advance)
+        found, dissolves = find_settled(
+            search.video, doubtful, search.analyzer, known=analyses, soft=soft, keeper=search.keeper.for_likely, advance=advance
+        )
     doubted |= {analysis.pts for analysis in (*doubtful, *found)}
     settled = {one.pts: one for one in found}
     return _merge([_after_a_look(one, settled.get(one.pts), dissolves) for one in analyses], found)
