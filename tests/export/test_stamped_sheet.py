@@ -155,8 +155,9 @@ def test_sizes_and_times_that_are_lies_do_no_harm(run: Path, capsys: pytest.Capt
 def test_an_unknown_model_is_named_with_those_like_it(run: Path) -> None:
     with pytest.raises(UsageError, match=r"how claude-sonet-5 counts pictures\. Did you mean \"claude-sonnet-5\"\?"):
         sheets(run, model="claude-sonet-5")
-    with pytest.raises(UsageError, match="at most 5 tokens"):
-        sheets(run, 5)
+    for tokens, budget in ((5, "5 tokens"), (1, "1 token")):
+        with pytest.raises(UsageError, match=rf"at most {budget}\."):
+            sheets(run, tokens)
     assert not (run / "sheets").exists()
 
 

@@ -29,7 +29,7 @@ from vip.records import Record, RecordPart
 from vip.store import KeyframePicture, Run
 from vip.untrusted import one_line
 from vip.video.pillow import open_picture, shown
-from vip.wording import option
+from vip.wording import counted, option
 
 FOLDER, INDEX = "sheets", "sheets.json"
 NAME = re.compile(r"[1-9]\d*\.jpg")
@@ -124,7 +124,8 @@ def plan_run(run: Run, *, model: str, tokens: int, rule: PictureRule, note: Call
     aspect = min(HIGHEST_ASPECT, max(LOWEST_ASPECT, median(frame.record.width_px / max(1, frame.record.height_px) for frame in keyframes)))
     plan = plan_as_many(len(keyframes), aspect=aspect, rule=rule, detail=DETAIL, tokens=tokens)
     if plan is None:
-        raise UsageError(f"No frame that a person could see costs {model} at most {tokens:,} tokens. Give more with {option('tokens')}.")
+        budget = counted(tokens, "token")
+        raise UsageError(f"No frame that a person could see costs {model} at most {budget}. Give more with {option('tokens')}.")
     if plan.frames < len(keyframes):
         note(f"{plan.frames} of {len(keyframes)} keyframes fit into {tokens:,} tokens, evenly chosen. Give more with {option('tokens')}.")
     return plan
