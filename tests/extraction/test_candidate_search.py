@@ -22,6 +22,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.candidate_search import CandidateSearch, analyze_candidates, undecodable
 from vip.extraction.samplers import sync
+from vip.extraction.transitions import PacketActivity, activity_of
 from vip.models.classic import ClassicEmbedder
 from vip.protocols import DetectorCapabilities
 from vip.records import Detection, Frame, Image
@@ -168,6 +169,21 @@ def test_no_stand_in_lies_behind_a_sync_frame_that_is_not_in_the_same_dissolve(t
     ).path
     (found,) = [analysis for analysis in looked(path, [0, 48], 2) if analysis.stands_in_for is not None]
     assert (found.time_s >= 59 / RATE) == is_behind
+
+
+@pytest.mark.parametrize("in_transition", [True, False])
+def test_behind_a_restless_frame_a_stand_in_is_sought_only_where_the_picture_may_be_changing(
+    cross_fade: Clip, given_packets: list[int | None], monkeypatch: pytest.MonkeyPatch, in_transition: bool
+) -> None:
+    """A camera that moves on is followed by as much, and its pictures seem to dissolve."""
+    monkeypatch.setattr(PacketActivity, "in_transition", lambda _, pts: np.full(len(pts), in_transition))
+    with Video(cross_fade.path) as video:
+        planned = video.index.shown_pts[[0, FADED]].tolist()
+        video.index = replace(video.index, decodes_all=True)
+        assert planned[1] in activity_of(video.index).is_followed_by_much(planned)
+        analyses = analyze_candidates(search(video, 2), planned)
+    assert any(analysis.stands_in_for is not None for analysis in analyses) == in_transition
+    assert ({pts for pts in given_packets if pts is not None} <= {*planned}) == (not in_transition)
 
 
 def test_no_stand_in_is_too_dear_to_decode(cross_fade: Clip, monkeypatch: pytest.MonkeyPatch) -> None:

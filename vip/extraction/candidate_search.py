@@ -185,9 +185,8 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     new = {frame.pts for frame in _likely_keyframes(search, analyses)} - doubted
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
-    flagged = {analysis.pts for analysis in analyses if analysis.in_transition}
-    looked_into = new & flagged if is_short(search.video.index) else new  # whose candidates lie so close that they tell dissolves
-    restless = activity_of(search.video.index).is_followed_by_much(sorted(looked_into))
+    flagged = sorted(analysis.pts for analysis in analyses if analysis.in_transition and analysis.pts in new)  # what else is restless moves
+    restless = activity_of(search.video.index).is_followed_by_much(flagged)
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
         return analyses
