@@ -43,12 +43,14 @@ class Film:
         *,
         dissolves: Mapping[int, bool] | None = None,
         calm: Sequence[int] = (),
+        followed_by_sync: Sequence[int] = (),
     ) -> None:
         """
         Args:
             size: bytes of each packet but the first, which is the only sync one.
             dissolves: what is found out behind the frames with these numbers.
             calm: numbers of the frames that not much follows.
+            followed_by_sync: numbers of the frames that a sync frame follows soon, though there is none in `index`.
         """
         self.show, self.dissolves = show, dissolves or {}
         self.scanned: list[int] = []
@@ -66,6 +68,8 @@ class Film:
         monkeypatch.setattr(candidate_search, "find_settled", self.find_settled)
         still = {40 * number for number in calm}
         monkeypatch.setattr(PacketActivity, "is_followed_by_much", lambda _, pts: set(pts) - still)
+        followed = {40 * number for number in followed_by_sync}
+        monkeypatch.setattr(PacketActivity, "is_followed_by_sync", lambda _, pts: set(pts) & followed)
 
     def scan(self, video: Any, pts: Sequence[int], *_: Any, sharpest: bool = False, **__: Any) -> list[FrameAnalysis]:
         self.scanned.append(len(pts))
@@ -185,19 +189,25 @@ def test_a_frame_that_stands_for_one_goes_on_to_do_so(monkeypatch: pytest.Monkey
 # ---------------------------------------------------------------- which frames are doubtful
 
 
-def test_in_a_long_video_settled_frames_are_sought_behind_would_be_keyframes_that_much_follows(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever their packets say of them: most cross-fades make no frame restless."""
-    film = Film(monkeypatch, SHORT_FRAMES + 1, lambda number: {"in_transition": number >= 60}, calm=[0, 90])
+@pytest.mark.parametrize("frames", [SHORT_FRAMES, SHORT_FRAMES + 1])
+def test_settled_frames_are_sought_behind_would_be_keyframes_in_transitions_that_much_follows(
+    monkeypatch: pytest.MonkeyPatch, frames: int
+) -> None:
+    film = Film(monkeypatch, frames, lambda number: {"in_transition": number >= 60}, calm=[0, 90])
     film.look_at(0, 30, 60, 90)
-    assert (film.doubtful, film.soft) == ([[30, 60]], [[]])
+    assert (film.doubtful, film.soft) == ([[60]], [[]])
     film.look_at(0, 30, 60, 90, min_sharpness=1000.0)
     assert len(film.doubtful) == 1, "none of them would be kept"
 
 
-def test_in_a_short_video_only_behind_those_that_are_restless_as_well(monkeypatch: pytest.MonkeyPatch) -> None:
-    film = Film(monkeypatch, SHORT_FRAMES, lambda number: {"in_transition": number >= 60}, calm=[0, 90])
+@pytest.mark.parametrize(("frames", "sought"), [(SHORT_FRAMES, []), (SHORT_FRAMES + 1, [[30]])])
+def test_in_a_long_video_behind_those_that_a_sync_frame_follows_soon_as_well(
+    monkeypatch: pytest.MonkeyPatch, frames: int, sought: list[list[int]]
+) -> None:
+    """Encoders put several into one dissolve, which packets do not show then."""
+    film = Film(monkeypatch, frames, lambda _: {}, calm=[0], followed_by_sync=[0, 30])
     film.look_at(0, 30, 60, 90)
-    assert film.doubtful == [[60]]
+    assert film.doubtful == sought
 
 
 @pytest.mark.parametrize("frames", [SHORT_FRAMES, SHORT_FRAMES + 1])
@@ -223,7 +233,14 @@ def test_soft_frames_so_close_together_that_they_are_one_change_of_focus_are_all
 def test_frames_are_called_restless_as_they_were_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that could not be looked behind, and those that nobody doubted, stay as their packets say."""
     flags, seen = {"in_transition": True}, {30: False, 90: True}
-    film = Film(monkeypatch, SHORT_FRAMES + 1, lambda number: flags if number in {0, 30, 60} else {}, dissolves=seen, calm=[0, 120])
+    film = Film(
+        monkeypatch,
+        SHORT_FRAMES + 1,
+        lambda number: flags if number in {0, 30, 60} else {},
+        dissolves=seen,
+        calm=[0, 120],
+        followed_by_sync=[90],
+    )
     found = {one.pts // 40: one.in_transition for one in film.analyze(0, 30, 60, 90, 120, keyframes=5)}
     assert film.doubtful == [[30, 60, 90]]
     assert found == {0: True, 30: False, 60: True, 90: True, 120: False}

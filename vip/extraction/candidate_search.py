@@ -185,8 +185,11 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     new = {frame.pts for frame in _likely_keyframes(search, analyses)} - doubted
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
-    flagged = sorted(analysis.pts for analysis in analyses if analysis.in_transition and analysis.pts in new)  # what else is restless moves
-    restless = activity_of(search.video.index).is_followed_by_much(flagged)
+    activity = activity_of(search.video.index)
+    may_dissolve = {one.pts for one in analyses if one.in_transition}  # what else is restless moves
+    if not is_short(search.video.index):  # whose candidates lie so close that one is not in the dissolve
+        may_dissolve |= activity.is_followed_by_sync(sorted(new))
+    restless = activity.is_followed_by_much(sorted(new & may_dissolve))
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
         return analyses
