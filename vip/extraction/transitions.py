@@ -39,7 +39,9 @@ MANY_TIMES = 2.0  # what three quarters of the bursts stay below: VP9 writes pac
 NEW_PICTURE = 0.5  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
 SHOWN_BY_SYNC_S = 1.3  # so near before a sync frame, that one shows what is new
 MUCH, MUCH_WHERE_EXPENSIVE, MUCH_WITHIN_S = 0.5, 0.3, 0.2  # of a whole picture; of 35 sync frames in a cross-fade all have more behind them
-FOLLOWED_WITHIN_S = 1.0  # of 124 sync frames in cross-fades 115 are in a transition by their packets, 120 with those followed so soon
+FOLLOWED_WITHIN_S = (
+    0.5  # of 124 sync frames in cross-fades 115 are in a transition by their packets, 119 with those followed so soon; 1.0: 121
+)
 STILL_BYTES = 128  # a packet; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 FULL_GOP = 0.98  # of the longest GOP
 MOSTLY_FULL = 0.8  # of the GOPs: then their ends say nothing about cuts
@@ -104,7 +106,7 @@ class PacketActivity:
         return {stamp for stamp, is_much in zip(pts, following > share * self._own_whole[place - 1], strict=True) if is_much}
 
     def is_followed_by_sync(self, pts: Sequence[int]) -> set[int]:
-        """Return those of these PTS behind which a sync frame comes within a second: encoders put several into one dissolve.
+        """Return those of these PTS behind which a sync frame comes within half a second: encoders put several into one dissolve.
 
         Such a dissolve is no burst, since sync packets hold a whole picture whatever it shows.
         """
