@@ -329,3 +329,4 @@ def test_a_sync_frame_within_half_a_second_follows_and_the_frame_itself_does_not
     frames = at(0, 0.48, 0.52, 1.0, 5.48, 5.52, 6.0, 7.0)
     assert activity.is_followed_by_sync(frames) == set(at(0, 0.52, 5.52))
     assert activity.is_followed_by_sync([]) == set()
+    assert activity.is_followed_by_sync([-TICKS, -1000 * TICKS]) == {-TICKS}

@@ -186,8 +186,8 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
     activity = activity_of(search.video.index)
-    may_dissolve = {one.pts for one in analyses if one.in_transition}  # what else is restless moves
-    if not is_short(search.video.index):  # whose candidates lie so close that one is not in the dissolve
+    may_dissolve = {one.pts for one in analyses if one.in_transition}  # what much follows elsewhere is movement
+    if not is_short(search.video.index):  # there the candidates lie so close that some are outside the dissolve
         may_dissolve |= activity.is_followed_by_sync(sorted(new))
     restless = activity.is_followed_by_much(sorted(new & may_dissolve))
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]

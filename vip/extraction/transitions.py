@@ -39,9 +39,7 @@ MANY_TIMES = 2.0  # what three quarters of the bursts stay below: VP9 writes pac
 NEW_PICTURE = 0.5  # of 16 new shots of 5 mixes that no sync frame shows, 15 lie above
 SHOWN_BY_SYNC_S = 1.3  # so near before a sync frame, that one shows what is new
 MUCH, MUCH_WHERE_EXPENSIVE, MUCH_WITHIN_S = 0.5, 0.3, 0.2  # of a whole picture; of 35 sync frames in a cross-fade all have more behind them
-FOLLOWED_WITHIN_S = (
-    0.5  # of 124 sync frames in cross-fades 115 are in a transition by their packets, 119 with those followed so soon; 1.0: 121
-)
+FOLLOWED_WITHIN_S = 0.5  # of 124 sync frames in cross-fades 115 are in transitions by their packets, 119 with those followed so soon
 STILL_BYTES = 128  # a packet; where nothing moves, encoders spend 30 to 80 on a frame of 1080p
 FULL_GOP = 0.98  # of the longest GOP
 MOSTLY_FULL = 0.8  # of the GOPs: then their ends say nothing about cuts
@@ -110,9 +108,8 @@ class PacketActivity:
 
         Such a dissolve is no burst, since sync packets hold a whole picture whatever it shows.
         """
-        sync = np.append(self._index.sync_pts, np.iinfo(np.int64).max)
-        following = sync[np.searchsorted(sync, np.asarray(pts, np.int64), side="right")]
-        is_soon = following - np.asarray(pts, np.int64) <= FOLLOWED_WITHIN_S / float(self._index.time_base)
+        stamps, sync = np.asarray(pts, np.float64), np.append(self._index.sync_pts.astype(np.float64), np.inf)
+        is_soon = sync[np.searchsorted(sync, stamps, side="right")] - stamps <= FOLLOWED_WITHIN_S / float(self._index.time_base)
         return {stamp for stamp, soon in zip(pts, is_soon.tolist(), strict=True) if soon}
 
     def _strongest_burst(self, times: Seconds, around_s: tuple[float, float]) -> Numbers:
