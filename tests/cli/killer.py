@@ -35,8 +35,8 @@ def _die() -> None:
 
 
 def kill_in_write(number: int, folder: str | None = None) -> None:
-    """Count the files of this folder only, if one is named."""
-    count = mmap(-1, 1)  # which a fork shares
+    """Count the files of this folder only, if one is named; those before it, which may be written beside it, are then whole."""
+    count, ended = mmap(-1, 1), mmap(-1, 1)  # which a fork shares
 
     @contextmanager
     def replacing(path: Path, *, inside: Path | None = None, durable: bool = False) -> Iterator[IO[bytes]]:
@@ -44,7 +44,10 @@ def kill_in_write(number: int, folder: str | None = None) -> None:
         if count[0] != number:
             with _whole(path, inside=inside, durable=durable) as file:
                 yield file
+            ended[0] += folder in (None, path.parent.name)
             return
+        while folder and ended[0] < number - 1:
+            time.sleep(0.01)
         buffer = BytesIO()
         yield buffer
         data = buffer.getvalue()
