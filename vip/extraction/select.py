@@ -13,6 +13,7 @@ from vip.config import ExtractSettings
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
+from vip.extraction.faint_copies import faint_copies
 from vip.extraction.good_frames import prunable
 from vip.extraction.objects import poor_in_objects
 from vip.extraction.video_analysis import VideoAnalysis
@@ -77,17 +78,22 @@ def select_from(
             notes.append(f"Every frame that was looked at is {least_bad}; the best of them are kept.")
         dropped |= copies(frames, _left(frames, dropped))
         dropped |= poor_in_objects(frames, _left(frames, dropped), min_objects)
-    left = _left(frames, dropped)
-    pictures = None
-    if keyframes is None and not as_is and left:
-        from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
+    while True:
+        left = _left(frames, dropped)
+        pictures = None
+        if keyframes is None and not as_is and left:
+            from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
 
-        pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
-    pruning = pruner.prune(
-        prunable(frames, embeddings, left, text_weight=text_weight, relevance=relevance, pictures=pictures),
-        keep=keyframes,
-        redundant=redundant,
-    )
+            pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
+        pruning = pruner.prune(
+            prunable(frames, embeddings, left, text_weight=text_weight, relevance=relevance, pictures=pictures),
+            keep=keyframes,
+            redundant=redundant,
+        )
+        faint = {} if as_is else faint_copies(frames, _kept(pruning, left), dropped)
+        if not faint:
+            break
+        dropped |= faint  # others take their places, which may be faint too
     decisions = {**dropped, **_decisions_of(pruning, left, as_is=as_is)}
     return Selection([decisions[index] for index in range(len(frames))], notes, pruning)
 
@@ -95,6 +101,12 @@ def select_from(
 def _left(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
     """Return the indices of the frames that are not dropped."""
     return [index for index in range(len(frames)) if index not in dropped]
+
+
+def _kept(pruning: PruningResult, left: Sequence[int]) -> list[int]:
+    """Return the indices of the frames that the pruner keeps."""
+    gone = {drop.index for drop in pruning.drops}
+    return [index for row, index in enumerate(left) if row not in gone]
 
 
 def _decisions_of(pruning: PruningResult, left: Sequence[int], *, as_is: bool) -> dict[int, Decision]:
