@@ -66,7 +66,7 @@ def faint_copies(analyses: Sequence[FrameAnalysis], kept: Sequence[int], dropped
         near = ((other, contrast_of(other)) for other in _near(index, analyses, out))
         beside = {other: its for other, its in near if its and its.mean.shape == contrast.mean.shape}
         whole = [other for other in beside if shows_same_view(mine, analyses[other])]
-        clearer = _clearer(contrast, beside, whole)
+        clearer = _clearer(index, contrast, beside, whole)
         if clearer is not None:
             reason = f"dropped: part of it is half faded in or out; at {timecode(analyses[clearer].time_s)} it is whole"
             faint[index] = Decision(kept=False, rule="faded", reason=reason, neighbours=(clearer,))
@@ -82,11 +82,12 @@ def _near(index: int, analyses: Sequence[FrameAnalysis], out: Container[int]) ->
     return sorted((other for other in around if apart_s[other] <= WITHIN_S), key=lambda other: apart_s[other])
 
 
-def _clearer(mine: _Contrast, beside: Mapping[int, _Contrast], whole: Sequence[int]) -> int | None:
-    """Return the first of the frames `whole` that shows what this one shows faintly, if those beside it do not show it just as faintly."""
+def _clearer(index: int, mine: _Contrast, beside: Mapping[int, _Contrast], whole: Sequence[int]) -> int | None:
+    """Return the first of the frames `whole` that shows what this one shows faintly, if none nearer than that shows it just as faintly."""
     for other in whole:
         faint = _faint(mine, beside[other])
-        if faint is not None and not any(_is_alike(mine, third, faint) for third in beside.values() if third is not beside[other]):
+        nearer = [its for third, its in beside.items() if third != other and (third < other) == (index < other)]
+        if faint is not None and not any(_is_alike(mine, its, faint) for its in nearer):
             return other
     return None
 
