@@ -29,6 +29,7 @@ from vip.extraction.settled import (
     SETTLED_AFTER_S,
     SETTLED_WITHIN_S,
     Settled,
+    _calm_among,
     _changes,
     _frames_of_each,
     _may_stand,
@@ -582,6 +583,38 @@ def test_settled_frames_are_handed_to_the_keeper_at_full_size(
     with Video(cross_fade.path) as video:
         for frame in video.frames([found[0].pts]):
             assert np.array_equal(read_picture(tmp_path / DECODED / f"{frame.pts}.png"), frame.image)
+
+
+@pytest.mark.parametrize("is_glimpsed", [False, True])
+def test_for_a_frame_that_dissolves_into_what_moves_too_evenly_a_known_one_of_the_next_second_stands_in(
+    cross_fade: Clip, glimpser: FrameAnalyzer, monkeypatch: pytest.MonkeyPatch, is_glimpsed: bool
+) -> None:
+    monkeypatch.setattr("vip.extraction.settled._settled_places", lambda *_, **__: ([], True))
+    with Video(cross_fade.path) as video:
+        known = [LOOKER(frame) for frame in video.frames(video.index.shown_pts[[5, 28, 45, 50, 60]].tolist())]
+        found, dissolves = find_settled(video, known[:2], glimpser if is_glimpsed else LOOKER, known=known, advance=lambda: None)
+    assert dissolves == {known[0].pts: False, known[1].pts: True}
+    assert [(one.pts, one.stands_in_for) for one in found] == [(known[2].pts, known[1].pts)]
+
+
+@pytest.mark.parametrize(
+    ("about", "stands_in"),
+    [
+        ({}, True),
+        ({"time_s": 2.0}, True),
+        ({"time_s": 2.01}, False),
+        ({"time_s": 0.9}, False),
+        ({"in_transition": True}, False),
+        ({"measured": measured(100.0, contrast=0.0)}, False),
+        ({"pts": 30}, False),
+    ],
+)
+def test_a_known_frame_that_stands_in_follows_within_a_second_shows_something_and_changes_no_more(
+    about: dict[str, Any], stands_in: bool
+) -> None:
+    before, one = analysis(20, time_s=1.0), replace(analysis(40, time_s=1.5), **about)
+    found = list(_calm_among([before, one], [before], {20: True, 30: True}))
+    assert [(calm.pts, calm.stands_in_for) for calm in found] == ([(one.pts, 20)] if stands_in else [])
 
 
 @pytest.mark.parametrize("is_glimpsed", [False, True])

@@ -30,6 +30,7 @@ DISSOLVE_PARALLEL, DISSOLVE_LEVELS = 0.25, 3.0
 ONE_DISSOLVE_S = 0.4  # sync frames that follow so soon do not end the search
 STEP_S, SETTLED_AFTER_S, SETTLED_WITHIN_S = 0.1, 0.35, 1.3  # a cross-fade rarely takes longer
 SETTLED_WITHIN_WHERE_EXPENSIVE_S = 1.0
+CALM_WITHIN_S = 1.0
 CUT_LEVELS, CUT = 12.0, 4.0  # mean difference of two signatures, of 255, and times the usual one: a cut lies between
 MOVING_LEVELS = 1.5  # so little changes by coding alone
 PARALLEL = 0.7  # cosine of two differences
@@ -75,7 +76,22 @@ def find_settled(
     found = sorted([*remembered.frames, *decoded.frames], key=lambda analysis: analysis.pts)
     # whatever their packets say: the pictures around them were compared
     settled = [replace(analysis, in_transition=False) for analysis in mark_transitions(video.index, found)]
-    return Settled(settled, {**remembered.dissolves, **decoded.dissolves})
+    dissolves = {**remembered.dissolves, **decoded.dissolves}
+    without = {pts for pts, dissolving in dissolves.items() if dissolving} - {analysis.stands_in_for for analysis in settled}
+    calm = _calm_among(known, [analysis for analysis in doubtful if analysis.pts in without], dissolves)
+    return Settled(sorted([*settled, *calm], key=lambda analysis: analysis.pts), dissolves)
+
+
+def _calm_among(
+    known: Sequence[FrameAnalysis], doubtful: Sequence[FrameAnalysis], dissolves: Mapping[int, bool]
+) -> Iterator[FrameAnalysis]:
+    """Yield known frames that follow soon and are in no transition, for those that dissolve into what moves too evenly."""
+    for before in doubtful:
+        for one in known:
+            is_calm = not (one.in_transition or dissolves.get(one.pts)) and verdict(one.measured, 0.0) is None
+            if is_calm and 0 < one.time_s - before.time_s <= CALM_WITHIN_S:
+                yield replace(one, stands_in_for=before.pts)
+                break
 
 
 def _is_glimpsed(video: Reader, analysis: FrameAnalysis, glimpses: Mapping[int, Glimpse]) -> bool:
