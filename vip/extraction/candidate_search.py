@@ -21,7 +21,7 @@ from vip.extraction.transitions import activity_of
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
 
-MOST_SETTLED_AGAIN = 6
+MOST_SETTLED_AGAIN = 6  # hardly any video needs a third time
 NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
