@@ -268,7 +268,7 @@ def test_behind_a_restless_frame_with_people_a_settled_one_is_sought_and_searche
     assert searched == [[50, 51, 52], [54]]
 
 
-def test_would_be_keyframes_that_change_are_looked_behind_twice_more(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_would_be_keyframes_that_change_are_looked_behind_six_times_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time another frame would be kept. Nothing is looked behind twice, and objects are sought in what is new."""
     film = Film(monkeypatch, 100, lambda number: {"in_transition": True})
     turns: list[int] = []
@@ -283,10 +283,10 @@ def test_would_be_keyframes_that_change_are_looked_behind_twice_more(monkeypatch
 
     monkeypatch.setattr(candidate_search, "likely_keyframes", likely)
     monkeypatch.setattr(candidate_search, "find_settled", find_settled)
-    film.look_at(0, 10, 20, 30, 40)
-    assert MOST_SETTLED_AGAIN == 2
-    assert film.doubtful == [[0], [10], [20]]
-    assert film.sought == [[5, 10, 20, 30, 40], [15], [25]], "0, 10 and 20 have stand-ins"
+    film.look_at(0, 10, 20, 30, 40, 50, 60, 70, 80)
+    assert MOST_SETTLED_AGAIN == 6
+    assert film.doubtful == [[0], [10], [20], [30], [40], [50], [60]]
+    assert film.sought == [[5, 10, 20, 30, 40, 50, 60, 70, 80], [15], [25], [35], [45], [55], [65]], "those before have stand-ins"
 
 
 def test_where_the_would_be_keyframes_stay_the_same_they_are_looked_behind_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -319,7 +319,7 @@ def test_a_frame_of_which_the_detector_knows_nothing_is_not_searched_again(monke
     def find_settled(video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **about: Any) -> Settled:
         return Settled(next(found), {})
 
-    likely = iter([[0], [30], [60]])
+    likely = iter([[0], [30], [60], [60]])
     monkeypatch.setattr(candidate_search.objects, "seek", seek)
     monkeypatch.setattr(candidate_search, "find_settled", find_settled)
     monkeypatch.setattr(candidate_search, "likely_keyframes", lambda analyses, **_: [analysis(40 * number) for number in next(likely)])
