@@ -274,7 +274,7 @@ def test_would_be_keyframes_that_change_are_looked_behind_six_times_more(monkeyp
     turns: list[int] = []
 
     def likely(analyses: Sequence[FrameAnalysis], **_: Any) -> list[FrameAnalysis]:
-        turns.append(10 * len(turns))
+        turns.append(8 * len(turns))
         return [one for one in analyses if one.pts // 40 in turns]
 
     def find_settled(video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **about: Any) -> Settled:
@@ -283,10 +283,10 @@ def test_would_be_keyframes_that_change_are_looked_behind_six_times_more(monkeyp
 
     monkeypatch.setattr(candidate_search, "likely_keyframes", likely)
     monkeypatch.setattr(candidate_search, "find_settled", find_settled)
-    film.look_at(0, 10, 20, 30, 40, 50, 60, 70, 80)
+    film.look_at(0, 8, 16, 24, 32, 40, 48, 56, 64)
     assert MOST_SETTLED_AGAIN == 6
-    assert film.doubtful == [[0], [10], [20], [30], [40], [50], [60]]
-    assert film.sought == [[5, 10, 20, 30, 40, 50, 60, 70, 80], [15], [25], [35], [45], [55], [65]], "those before have stand-ins"
+    assert film.doubtful == [[0], [8], [16], [24], [32], [40], [48]]
+    assert film.sought == [[5, 8, 16, 24, 32, 40, 48, 56, 64], [13], [21], [29], [37], [45], [53]], "those before have stand-ins"
 
 
 def test_where_the_would_be_keyframes_stay_the_same_they_are_looked_behind_once(monkeypatch: pytest.MonkeyPatch) -> None:
