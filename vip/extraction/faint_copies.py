@@ -14,10 +14,10 @@ from typing import NamedTuple
 
 import cv2
 import numpy as np
-import numpy.typing as npt
 
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.bad_frames import NEIGHBOURS, shows_same_view
+from vip.extraction.local_change import Mask, Plane, window_mean
 from vip.records import Decision
 from vip.timecode import timecode
 
@@ -33,9 +33,6 @@ in a fade have it, of 605 other keyframes one."""
 OWN_AREA = 0.02  # of the picture where a frame shows something and the other one nothing
 PREPARED = 32  # thumbnails, 170 KB each; those of the next frame are mostly the same
 LASTING = 0.6  # share of what is faint that is just as faint in a frame beside it
-
-Plane = npt.NDArray[np.float32]  # (H, W)
-Mask = npt.NDArray[np.bool_]  # (H, W)
 
 
 class _Contrast(NamedTuple):
@@ -116,7 +113,7 @@ def _is_paler(one: _Contrast, other: _Contrast) -> Mask:
 
 
 def _correlation(one: _Contrast, other: _Contrast) -> Plane:
-    covariance = _window_mean(one.lightness * other.lightness) - one.mean * other.mean
+    covariance = window_mean(one.lightness * other.lightness, WINDOW_PX) - one.mean * other.mean
     return np.asarray(covariance / np.sqrt((one.variance + NOISE_VARIANCE) * (other.variance + NOISE_VARIANCE)), np.float32)
 
 
@@ -126,9 +123,5 @@ def _contrast(jpeg: bytes) -> _Contrast | None:
     if grey is None:
         return None
     lightness = np.asarray(grey, np.float32)
-    mean = _window_mean(lightness)
-    return _Contrast(lightness, mean, np.maximum(_window_mean(lightness * lightness) - mean * mean, 0))
-
-
-def _window_mean(plane: Plane) -> Plane:
-    return np.asarray(cv2.boxFilter(plane, -1, (WINDOW_PX, WINDOW_PX), borderType=cv2.BORDER_REFLECT_101), np.float32)
+    mean = window_mean(lightness, WINDOW_PX)
+    return _Contrast(lightness, mean, np.maximum(window_mean(lightness * lightness, WINDOW_PX) - mean * mean, 0))

@@ -113,10 +113,10 @@ class SmallPicture:
         self.rgb = rgb
         lab = cielab_of_picture(rgb).astype(np.float32)
         self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
-        self.mean = _window_mean(self.lightness)
-        self.variance: Plane = np.maximum(_window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
+        self.mean = window_mean(self.lightness)
+        self.variance: Plane = np.maximum(window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
         self.colour: Plane = np.ascontiguousarray(lab[..., 1:])
-        self.chroma: Plane = _window_mean(self.colour)
+        self.chroma: Plane = window_mean(self.colour)
 
     @cached_property
     def has_content(self) -> Mask:
@@ -182,7 +182,7 @@ def _lost_and_new(before: SmallPicture, now: SmallPicture, flicker: float) -> tu
 
 def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
     """Return where two pictures show the same."""
-    covariance = _window_mean(before.lightness * now.lightness) - before.mean * now.mean
+    covariance = window_mean(before.lightness * now.lightness) - before.mean * now.mean
     structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE)
     same = structure > SAME_STRUCTURE
     same &= np.abs(now.mean - before.mean - flicker) < SAME_LIGHTNESS
@@ -226,8 +226,9 @@ def _letters(content: Mask) -> list[Mask]:
     return [letters] if letters.mean() >= LEAST_LETTERS else []
 
 
-def _window_mean(plane: Plane) -> Plane:
-    return np.asarray(cv2.boxFilter(plane, -1, (WINDOW_PX, WINDOW_PX), borderType=cv2.BORDER_REFLECT_101), np.float32)
+def window_mean(plane: Plane, side_px: int = WINDOW_PX) -> Plane:
+    """Return the mean of the window around each pixel."""
+    return np.asarray(cv2.boxFilter(plane, -1, (side_px, side_px), borderType=cv2.BORDER_REFLECT_101), np.float32)
 
 
 def _share(of: Mask, where: Mask, *, empty: float = 0.0) -> float:

@@ -85,7 +85,7 @@ def find_settled(
 def _calm_among(
     known: Sequence[FrameAnalysis], doubtful: Sequence[FrameAnalysis], dissolves: Mapping[int, bool]
 ) -> Iterator[FrameAnalysis]:
-    """Yield known frames that follow soon and are in no transition, for those that dissolve into what moves too evenly."""
+    """Yield a known frame of the next second that is in no transition for each of these, whose dissolves nothing settled follows."""
     for before in doubtful:
         for one in known:
             is_calm = not (one.in_transition or dissolves.get(one.pts)) and verdict(one.measured, 0.0) is None
