@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
+import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import analysis, measured
-from vip.extraction.analyze import FrameAnalysis
+from tests.extraction.analyses import analysis, large_picture, measured, picture, scaled
+from vip.extraction.analyze import FrameAnalysis, signature_of
 from vip.extraction.copies import copies, same_picture
+from vip.extraction.quality import sharpness_of
 from vip.records import Image
 
 
@@ -60,8 +65,9 @@ def test_only_the_frames_that_remain_make_rows_and_their_numbers_are_those_of_al
     assert left_for(found, [1, 2, 4, 5]) == {2: 4}
 
 
-def test_a_row_is_held_against_its_first_frame_and_not_against_the_one_before() -> None:
-    assert left_for(frames((100, 1), (104, 2), (105, 3), (108, 9), (110, 1))) == {0: 1, 2: 3}
+def test_a_row_is_held_against_its_first_and_its_sharpest_frame_and_not_against_the_one_before() -> None:
+    assert left_for(frames((100, 9), (104, 2), (105, 3), (108, 1), (110, 1))) == {1: 0, 3: 2}
+    assert left_for(frames((100, 1), (104, 9), (107, 2), (109, 1), (111, 3))) == {0: 1, 2: 1, 3: 4}
 
 
 @pytest.mark.parametrize(
@@ -76,3 +82,74 @@ def test_one_cell_that_differs_makes_another_picture() -> None:
     shown = grey(100)
     shown[17, 31, 2] = 105
     assert not same_picture(analysis(0, signature=grey(100)), analysis(1, signature=shown))
+
+
+def look_at(image: Image, pts: int = 0) -> FrameAnalysis:
+    """What is kept of a picture: its signature, its thumbnail and how sharp it is."""
+    small = scaled(image, 160, 90)
+    jpeg = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
+    return analysis(pts, signature=signature_of(small), thumbnail=jpeg, measured=measured(sharpness_of(image)))
+
+
+def lit(image: Image, share: float) -> Image:
+    return np.asarray(np.round(image * share), np.uint8)
+
+
+def with_cursor(image: Image) -> Image:
+    shown = image.copy()
+    shown[200:216, 300:312] = 255 - shown[200:216, 300:312]
+    return shown
+
+
+def with_person(image: Image) -> Image:
+    shown = image.copy()
+    cv2.ellipse(shown, (320, 300), (20, 50), 0, 0, 360, (70, 50, 40), -1)
+    cv2.circle(shown, (320, 235), 15, (220, 180, 160), -1)
+    return shown
+
+
+def with_other_digit(image: Image) -> Image:
+    return np.asarray(cv2.putText(image.copy(), "8", (20, 350), cv2.FONT_HERSHEY_SIMPLEX, 1, (255, 255, 255), 2), np.uint8)
+
+
+def moved(image: Image) -> Image:
+    return np.asarray(np.roll(image, 12, axis=1), np.uint8)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 6])
+@pytest.mark.parametrize("share", [0.97, 1.03])
+def test_a_little_more_or_less_light_is_the_same_picture(share: float, seed: int) -> None:
+    """As where a fade begins; a cell of the signature differs by six levels, so that thumbnails tell."""
+    whole = lit(large_picture(seed), 0.8)
+    assert same_picture(look_at(whole), look_at(lit(whole, share)))
+    assert same_picture(look_at(lit(whole, share)), look_at(whole))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("change", [with_cursor, with_person, with_other_digit, moved, partial(lit, share=0.85)])
+def test_whatever_moves_joins_or_leaves_makes_another_picture_however_small(change: Callable[[Image], Image], seed: int) -> None:
+    one, other = look_at(picture(seed)), look_at(change(picture(seed)))
+    assert not same_picture(one, other)
+    assert not same_picture(other, one)
+
+
+@pytest.mark.parametrize("seed", [1, 2, 4, 6])
+def test_what_sharpens_step_by_step_is_one_row_and_the_sharpest_stays(seed: int) -> None:
+    """As coding does with a still picture: the last is too far from the first, but is the picture of the sharpest before it."""
+    found = [look_at(lit(large_picture(seed), 0.8 * share), 100 * place) for place, share in enumerate((0.9, 0.93, 0.96, 1))]
+    assert not same_picture(found[0], found[3])
+    assert left_for(found) == {0: 3, 1: 3, 2: 3}
+
+
+def test_a_row_ends_24_levels_from_its_first_frame_however_small_the_steps() -> None:
+    assert left_for(frames(*((level, level) for level in range(100, 150, 4)))) == {
+        **dict.fromkeys((0, 1, 2, 3, 4), 5),
+        **dict.fromkeys((6, 7, 8, 9, 10), 11),
+    }
+
+
+def test_thumbnails_that_cannot_be_decoded_or_have_another_shape_are_no_copies() -> None:
+    one = look_at(picture(1))
+    lighter = np.asarray(one.signature.astype(int) - 6, np.uint8)
+    assert not same_picture(one, analysis(1, signature=lighter, thumbnail=b"no picture"))
+    assert not same_picture(one, analysis(1, signature=lighter, thumbnail=cv2.imencode(".jpg", picture(1))[1].tobytes()))
