@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import takewhile
 
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
+from vip.extraction.pushes import is_push
 from vip.extraction.quality import (
     BadRule,
     Shapes,
@@ -37,6 +39,7 @@ NEIGHBOURS = 3
 SHARPER_WITHIN_S = 2.0
 LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
 DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
+PUSH_S, STILL_S = 1.2, 6.0  # between a frame in a push and the pictures on either side, and where those stand still
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -59,6 +62,7 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
     _drop_blends(analyses, dropped)
+    _drop_pushes(analyses, dropped)
     shapes = shapes_of([analysis.signature for analysis in analyses])
     _drop_blurred(analyses, shapes, dropped)
     for index in other_pictures(analyses, dropped):
@@ -107,6 +111,33 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
         if middle.in_transition and is_near and is_blend(middle.signature, one.signature, other.signature):
             reason = f"dropped: in a dissolve, between {timecode(one.time_s)} and {timecode(other.time_s)}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
+
+
+def _drop_pushes(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame that is on its way from one picture to the next, as in a push or a scroll."""
+    good = [index for index in range(len(analyses)) if index not in dropped]
+    for place, index in enumerate(good):
+        sides = ((good[other] for other in side) for side in (range(place - 1, -1, -1), range(place + 1, len(good))))
+        before, after = (_beside_push(analyses, index, side) for side in sides)
+        if before is None or after is None:
+            continue
+        one, middle, other = analyses[before], analyses[index], analyses[after]
+        if is_push(middle, one, other):
+            reason = f"dropped: on its way from the picture at {timecode(one.time_s)} to that at {timecode(other.time_s)}"
+            dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
+
+
+def _beside_push(analyses: Sequence[FrameAnalysis], index: int, others: Iterator[int]) -> int | None:
+    """Return the farthest of these frames, the nearest first, that a push takes to come to; else the nearest if it alone stands still."""
+
+    def apart_s(other: int) -> float:
+        return abs(analyses[other].time_s - analyses[index].time_s)
+
+    nearest = next(others, None)
+    if nearest is not None and apart_s(nearest) <= PUSH_S:
+        return [nearest, *takewhile(lambda other: apart_s(other) <= PUSH_S, others)][-1]
+    is_calm = nearest is not None and analyses[nearest].is_still and not analyses[index].is_still
+    return nearest if nearest is not None and is_calm and apart_s(nearest) <= STILL_S else None
 
 
 def _drop_blurred(analyses: Sequence[FrameAnalysis], shapes: Shapes, dropped: dict[int, Decision]) -> None:
