@@ -30,11 +30,11 @@ def pushed(before: Image, after: Image, share: float, to: str) -> Image:
     return np.asarray(np.take(np.concatenate(both, axis), range(gone, gone + size), axis), np.uint8)
 
 
-def page(seed: int) -> Image:
+def page(seed: int, *, lines: int = 8) -> Image:
     """Lines of text on a light page."""
     rng = np.random.default_rng(seed)
     shown = np.full((HEIGHT, WIDTH, 3), 245, np.uint8)
-    for row in range(50, HEIGHT, 40):
+    for row in range(50, 50 + 40 * lines, 40):
         words = "".join(rng.choice(list("abcdefghij     "), rng.integers(10, 45)))
         cv2.putText(shown, words, (30, row), cv2.FONT_HERSHEY_SIMPLEX, 0.8, (20, 20, 20), 2, cv2.LINE_AA)
     return shown
@@ -69,6 +69,12 @@ def test_a_page_that_scrolls_by_any_number_of_pixels_is_a_push(seed: int) -> Non
     """Lines of text lie closer than two cells of a signature."""
     share = np.random.default_rng(seed).uniform(0.15, 0.85)
     assert is_push_of(pushed(page(2 * seed), page(2 * seed + 1), share, SIDES[seed % 4]), page(2 * seed), page(2 * seed + 1))
+
+
+@pytest.mark.parametrize("to", SIDES)
+def test_a_slide_with_two_lines_that_pushes_another_is_a_push(to: str) -> None:
+    before, after = page(1, lines=2), page(2, lines=2)
+    assert is_push_of(pushed(before, after, 0.5, to), before, after)
 
 
 def test_thumbnails_that_cannot_be_decoded_or_have_other_shapes_are_none() -> None:
@@ -128,6 +134,21 @@ def test_a_page_that_scrolls_is_dropped_and_the_sentence_says_where_it_rests() -
 def test_all_frames_on_the_way_are_held_against_the_pictures_at_either_end() -> None:
     steps = [pushed(page(1), page(2), share, "up") for share in (0, 0.25, 0.5, 0.75, 1)]
     assert on_their_way(frames(*((place / 4, step, False) for place, step in enumerate(steps)))) == {1: (0, 4), 2: (0, 4), 3: (0, 4)}
+
+
+@pytest.mark.parametrize("step_s", [0.2, 0.3, 0.4, 0.6])
+@pytest.mark.parametrize("page_s", [1.2, 1.6, 2.4, 3.2, 8])
+def test_a_page_that_goes_on_scrolling_is_seen_whole_at_whatever_speed(page_s: float, step_s: float) -> None:
+    """At a page in 2.4 s each frame is a window of those 1.2 s before and behind it, and these are of others."""
+    pages = np.concatenate([page(seed) for seed in range(8)])
+    shown_s = [step_s * place for place in range(int(7 * page_s / step_s))]
+    tops = [round(HEIGHT * time_s / page_s) for time_s in shown_s]
+    found = frames(*((time_s, np.asarray(pages[top : top + HEIGHT], np.uint8), False) for time_s, top in zip(shown_s, tops, strict=True)))
+    dropped, seen = on_their_way(found), np.zeros(len(pages), bool)
+    for index, top in enumerate(tops):
+        if index not in dropped:
+            seen[top : top + HEIGHT] = True
+    assert seen[: tops[-1] + HEIGHT].all()
 
 
 @pytest.mark.parametrize(

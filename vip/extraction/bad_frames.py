@@ -114,17 +114,20 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
 
 
 def _drop_pushes(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
-    """Drop each frame that is on its way from one picture to the next, as in a push or a scroll."""
+    """Drop each frame that is on its way from one picture to the next, as in a push or a scroll; those two stay."""
     good = [index for index in range(len(analyses)) if index not in dropped]
+    needed: set[int] = set()
     for place, index in enumerate(good):
-        sides = ((good[other] for other in side) for side in (range(place - 1, -1, -1), range(place + 1, len(good))))
-        before, after = (_beside_push(analyses, index, side) for side in sides)
-        if before is None or after is None:
+        sides = (range(place - 1, -1, -1), range(place + 1, len(good)))
+        left = ((good[other] for other in side if good[other] not in dropped) for side in sides)
+        before, after = (_beside_push(analyses, index, side) for side in left)
+        if before is None or after is None or index in needed:
             continue
         one, middle, other = analyses[before], analyses[index], analyses[after]
         if is_push(middle, one, other):
             reason = f"dropped: on its way from the picture at {timecode(one.time_s)} to that at {timecode(other.time_s)}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
+            needed |= {before, after}
 
 
 def _beside_push(analyses: Sequence[FrameAnalysis], index: int, others: Iterator[int]) -> int | None:

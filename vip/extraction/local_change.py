@@ -28,7 +28,7 @@ SAME_LIGHTNESS, SAME_CHROMA = 14.0, 10.0  # of 255, in the mean of a window
 MOST_FLICKER = 25.0  # of 255: lightness by which a whole picture may differ
 CODING_LEVELS, CODING_CONTRAST = 5.0, 0.5
 """Of 255, and of the standard deviation of a window: what coding and a little light change in its mean. In 27 clips copies differ by up to
-0.85 of the two together, people and cars that moved a little by 1.26 and more."""
+0.86 of the two together, people and bottles that moved a little by 1.14 and more."""
 CONTENT_VARIANCE = 100.0  # of a window that is no flat background
 ANOTHER_SOLID = 0.04  # share of the picture that changed in one piece: an insert, a person
 SOLID_PX = 11  # of 160: a piece is at least so wide everywhere; what a moving head uncovers is a thin seam

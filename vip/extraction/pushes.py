@@ -18,7 +18,7 @@ from vip.extraction.local_change import prepared, window_mean
 from vip.records import Image
 
 LEAST_PUSHED = 0.1  # of the picture; below it is hardly begun, or a slow pan
-LEAST_LEVELS = 4.0  # of 255: mean by which both pictures differ from the frame, and from one another, whatever their light
+LEAST_LEVELS = 1.0  # of 255: mean by which both pictures differ from the frame, and from one another; a page with a few words by 1.5
 MAY_BE_UNLIKE, UNLIKE = 0.7, 0.35
 """Of the difference to the more alike of the two, what the window may differ by, in signatures and in thumbnails. Pushed and scrolled pages
 and slides have 0 to 0.55, and 0.02 to 0.2; moving pictures that are pushed 0.05 to 0.46; of 4,000 other frames of 27 clips and 13 mixes
