@@ -1,4 +1,4 @@
-"""Pushes: windows of two pictures side by side, drawn ones, and the frames that go for it."""
+"""Frames on their way from one picture to the next, drawn ones: pushes, scrolls and wipes; which go, and which stay."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tests.extraction.analyses import analysis, picture, scaled
 from vip.extraction.analyze import FrameAnalysis, signature_of
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.pushes import is_push
+from vip.extraction.quality import is_mixture
 from vip.records import Image
 
 HEIGHT, WIDTH = 360, 640
@@ -118,6 +119,59 @@ def frames(*looks: tuple[float, Image, bool]) -> list[FrameAnalysis]:
 
 def on_their_way(found: list[FrameAnalysis]) -> dict[int, tuple[int, ...]]:
     return {index: decision.neighbours for index, decision in bad_frames(found, None).items() if "on its way" in decision.reason}
+
+
+def shares(shape: str) -> np.ndarray:
+    """How much of the later picture is to be seen at each place in the midst of a wipe: float (H, W, 1) from 0 to 1."""
+    across, down = np.meshgrid(np.linspace(0, 1, WIDTH), np.linspace(0, 1, HEIGHT))
+    found = {
+        "left": across > 0.5,
+        "diagonal": across + down > 0.8,
+        "circle": np.hypot(across - 0.5, down - 0.5) < 0.3,
+        "soft": np.clip(4 * across - 1.5, 0, 1),
+        "grain": np.random.default_rng(0).random((HEIGHT, WIDTH)) < 0.5,
+        "fade": np.full((HEIGHT, WIDTH), 0.5),
+    }[shape]
+    return np.asarray(found, np.float32)[..., None]
+
+
+def mixed(before: Image, after: Image, shape: str) -> Image:
+    return np.asarray(before + shares(shape) * (after.astype(np.float32) - before), np.uint8)
+
+
+SHAPES = ("left", "diagonal", "circle", "soft", "grain", "fade")
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("seed", [1, 3, 5])
+def test_a_wipe_of_any_shape_between_pictures_that_stand_still_is_dropped(shape: str, seed: int) -> None:
+    before, after = picture(seed), picture(seed + 1)
+    wipe = mixed(before, after, shape)
+    assert on_their_way(frames((0, before, True), (0.5, wipe, False), (1, after, True))) == {1: (0, 2)}
+    for stills in ((True, False), (False, True)):  # where things move, what lies between looks like a wipe too
+        assert on_their_way(frames((0, before, stills[0]), (0.5, wipe, False), (1, after, stills[1]))) == {}
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000), st.integers(0, 10_000))
+def test_a_third_picture_is_no_mixture_of_two_others(before: int, shown: int, after: int) -> None:
+    if shown not in (before, after):
+        assert not is_mixture(*(signature_of(picture(seed)) for seed in (shown, before, after)))
+
+
+def test_inserts_that_join_one_after_the_other_are_no_wipe() -> None:
+    """What is to be seen with the first one is a mixture of the view without and with both, but it is one view."""
+    first = page(3)
+    first[40:164, 30:250] = scaled(picture(9), 220, 124)
+    both = first.copy()
+    both[200:324, 380:600] = scaled(picture(10), 220, 124)
+    found = frames(*((place / 2, step, True) for place, step in enumerate((page(3), first, both))))
+    assert is_mixture(found[1].signature, found[0].signature, found[2].signature)
+    assert on_their_way([replace(frame, view=np.array([1, 0], np.float32)) for frame in found]) == {}
+
+
+def test_what_hardly_differs_from_the_picture_before_is_no_wipe() -> None:
+    nearly = np.asarray(cv2.addWeighted(picture(1), 0.98, picture(2), 0.02, 0), np.uint8)
+    assert on_their_way(frames((0, picture(1), True), (0.5, nearly, False), (1, picture(2), True))) == {}
 
 
 HALF = pushed(page(1), page(2), 0.5, "up")

@@ -14,6 +14,7 @@ from vip.extraction.quality import (
     Shapes,
     correlation,
     is_blend,
+    is_mixture,
     is_out_of_focus,
     much_blurrier,
     much_paler,
@@ -39,7 +40,7 @@ NEIGHBOURS = 3
 SHARPER_WITHIN_S = 2.0
 LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
 DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
-PUSH_S, STILL_S = 1.2, 6.0  # between a frame in a push and the pictures on either side, and where those stand still
+UNDER_WAY_S, STILL_S = 1.2, 6.0  # between a frame on its way and the pictures on either side, and where those stand still
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -62,12 +63,12 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             dropped[index] = Decision(kept=False, rule="below_min_sharpness", reason=reason)
     _drop_replaced(analyses, dropped)
     _drop_blends(analyses, dropped)
-    _drop_pushes(analyses, dropped)
     shapes = shapes_of([analysis.signature for analysis in analyses])
     _drop_blurred(analyses, shapes, dropped)
     for index in other_pictures(analyses, dropped):
         del dropped[index]
     _drop_faded(analyses, shapes, dropped)
+    _drop_under_way(analyses, dropped)
     return dropped
 
 
@@ -113,32 +114,38 @@ def _drop_blends(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
 
 
-def _drop_pushes(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
-    """Drop each frame that is on its way from one picture to the next, as in a push or a scroll; those two stay."""
+def _drop_under_way(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame that is on its way from one picture to the next, as in a push, a scroll or a wipe; those two stay."""
     good = [index for index in range(len(analyses)) if index not in dropped]
     needed: set[int] = set()
     for place, index in enumerate(good):
         sides = (range(place - 1, -1, -1), range(place + 1, len(good)))
         left = ((good[other] for other in side if good[other] not in dropped) for side in sides)
-        before, after = (_beside_push(analyses, index, side) for side in left)
+        before, after = (_end_of_way(analyses, index, side) for side in left)
         if before is None or after is None or index in needed:
             continue
         one, middle, other = analyses[before], analyses[index], analyses[after]
-        if is_push(middle, one, other):
+        if is_push(middle, one, other) or _is_wipe(middle, one, other):
             reason = f"dropped: on its way from the picture at {timecode(one.time_s)} to that at {timecode(other.time_s)}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
             needed |= {before, after}
 
 
-def _beside_push(analyses: Sequence[FrameAnalysis], index: int, others: Iterator[int]) -> int | None:
-    """Return the farthest of these frames, the nearest first, that a push takes to come to; else the nearest if it alone stands still."""
+def _is_wipe(frame: FrameAnalysis, before: FrameAnalysis, after: FrameAnalysis) -> bool:
+    """Return whether a frame is a mixture of two views that stand still; where things move, frames look like one too."""
+    stand_still = before.is_still and after.is_still
+    return stand_still and is_mixture(frame.signature, before.signature, after.signature) and not shows_same_view(before, after)
+
+
+def _end_of_way(analyses: Sequence[FrameAnalysis], index: int, others: Iterator[int]) -> int | None:
+    """Return the farthest of these frames, the nearest first, that is near enough; else the nearest if it alone stands still."""
 
     def apart_s(other: int) -> float:
         return abs(analyses[other].time_s - analyses[index].time_s)
 
     nearest = next(others, None)
-    if nearest is not None and apart_s(nearest) <= PUSH_S:
-        return [nearest, *takewhile(lambda other: apart_s(other) <= PUSH_S, others)][-1]
+    if nearest is not None and apart_s(nearest) <= UNDER_WAY_S:
+        return [nearest, *takewhile(lambda other: apart_s(other) <= UNDER_WAY_S, others)][-1]
     is_calm = nearest is not None and analyses[nearest].is_still and not analyses[index].is_still
     return nearest if nearest is not None and is_calm and apart_s(nearest) <= STILL_S else None
 

@@ -43,6 +43,8 @@ FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went
 LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that dissolve
 LEAST_BLENDED = 0.08  # share of either picture in a blend
 BLEND_REST = 0.25  # of the change between the two, what is of neither: of 370 other frames in transitions 5 have less
+LEAST_OWN_LEVELS = 4.0  # of 255, mean, by which a frame between two pictures differs from either
+MIXTURE_REST = 0.2  # of the difference to the more alike of the two, what is of neither; from 0.0 to 0.19 in wipes and dissolves of stills
 SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
 NEARLY_BLACK, SHAPE_IN_DARKNESS = 0.06, 0.6  # brightness and contrast deep in a fade, where people move on
 
@@ -214,6 +216,17 @@ def is_blend(picture: Image, before: Image, after: Image) -> bool:
     share = float((so_far * change).sum()) / energy
     rest = so_far - share * change
     return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float((rest * rest).sum()) < BLEND_REST**2 * energy
+
+
+def is_mixture(picture: Image, before: Image, after: Image) -> bool:
+    """Return whether each place of a small picture shows a weighted mean of what two others show there, as in a wipe of any shape."""
+    start = before.astype(np.float32)
+    change, so_far = after - start, picture - start
+    own = min(float(np.abs(so_far).mean()), float(np.abs(so_far - change).mean()))
+    if own < LEAST_OWN_LEVELS:
+        return False
+    share = ((so_far * change).sum(axis=2) / np.maximum((change * change).sum(axis=2), 1.0)).clip(0.0, 1.0)
+    return float(np.abs(so_far - share[..., None] * change).mean()) < MIXTURE_REST * own
 
 
 def correlation(a: Image, b: Image) -> float:
