@@ -117,6 +117,17 @@ def test_a_frame_that_another_stands_in_for_is_not_kept(in_transition: bool) -> 
     assert (decision.kept, decision.rule, decision.neighbours) == (False, "in_transition" if in_transition else "blurred", (1,))
 
 
+def test_frames_that_are_out_already_do_not_hide_the_whole_picture_from_a_paler_copy() -> None:
+    whole, *soft, pale = looks_of([picture(1)] * 5 + [dimmed(picture(1), 0.6)])
+    soft = [replace(look, measured=measured(0.4 * whole.measured.quality.sharpness)) for look in soft]
+    frames = [replace(look, time_s=0.3 * place) for place, look in enumerate([whole, *soft, pale])]
+    found = bad_frames(frames, None)
+    assert {index: (decision.rule, decision.neighbours) for index, decision in found.items()} == {
+        **dict.fromkeys((1, 2, 3, 4), ("blurred", (0,))),
+        5: ("faded", (0,)),
+    }
+
+
 @pytest.mark.parametrize(
     ("before_s", "after_s", "in_transition", "dropped"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from itertools import takewhile
+from itertools import islice, takewhile
 
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
@@ -186,7 +186,7 @@ def _near_in_time(index: int, analyses: Sequence[FrameAnalysis], dropped: Contai
 def _drop_faded(analyses: Sequence[FrameAnalysis], shapes: Shapes, dropped: dict[int, Decision]) -> None:
     """Drop each frame that is a pale copy of one of its neighbours: one on its way from or to black or white."""
     for index in sorted(set(range(len(analyses))) - set(dropped), key=lambda index: analyses[index].measured.quality.contrast):
-        for other in _neighbours(index, len(analyses), dropped):
+        for other in neighbours(index, len(analyses), dropped):
             mine, its = analyses[index].measured.quality, analyses[other].measured.quality
             if not much_paler(mine, its):
                 continue
@@ -198,10 +198,11 @@ def _drop_faded(analyses: Sequence[FrameAnalysis], shapes: Shapes, dropped: dict
                 break
 
 
-def _neighbours(index: int, count: int, dropped: Container[int]) -> list[int]:
-    """Return those of the 3 frames on either side that are not dropped, the nearest first: a fade takes several."""
-    around = range(max(0, index - NEIGHBOURS), min(count, index + NEIGHBOURS + 1))
-    return sorted((other for other in around if other != index and other not in dropped), key=lambda other: abs(other - index))
+def neighbours(index: int, count: int, out: Container[int]) -> list[int]:
+    """Return the 3 frames on either side that are not out, the nearest first: a fade takes several."""
+    sides = (range(index - 1, -1, -1), range(index + 1, count))
+    around = [other for side in sides for other in islice((other for other in side if other not in out), NEIGHBOURS)]
+    return sorted(around, key=lambda other: abs(other - index))
 
 
 def keep_best_of_bad(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision], min_sharpness: float | None) -> str | None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
 from typing import NamedTuple
 
 import cv2
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.bad_frames import NEIGHBOURS, shows_same_view
+from vip.extraction.bad_frames import neighbours, shows_same_view
 from vip.extraction.local_change import Mask, Plane, window_mean
 from vip.records import Decision
 from vip.timecode import timecode
@@ -73,10 +72,8 @@ def faint_copies(analyses: Sequence[FrameAnalysis], kept: Sequence[int], dropped
 
 def _near(index: int, analyses: Sequence[FrameAnalysis], out: Container[int]) -> list[int]:
     """Return the 3 frames on either side that are not out, those within 6 s, the nearest first."""
-    sides = (range(index - 1, -1, -1), range(index + 1, len(analyses)))
-    around = [other for side in sides for other in islice((other for other in side if other not in out), NEIGHBOURS)]
-    apart_s = {other: abs(analyses[other].time_s - analyses[index].time_s) for other in around}
-    return sorted((other for other in around if apart_s[other] <= WITHIN_S), key=lambda other: apart_s[other])
+    apart_s = {other: abs(analyses[other].time_s - analyses[index].time_s) for other in neighbours(index, len(analyses), out)}
+    return sorted((other for other in apart_s if apart_s[other] <= WITHIN_S), key=lambda other: apart_s[other])
 
 
 def _clearer(index: int, mine: _Contrast, beside: Mapping[int, _Contrast], whole: Sequence[int]) -> int | None:
