@@ -112,6 +112,13 @@ def with_other_digit(image: Image) -> Image:
     return np.asarray(cv2.putText(image.copy(), "8", (20, 350), cv2.FONT_HERSHEY_SIMPLEX, 1, (255, 255, 255), 2), np.uint8)
 
 
+def with_shadow(image: Image) -> Image:
+    """So soft that it has no edge anywhere."""
+    across, down = np.meshgrid(np.arange(640), np.arange(360))
+    blob = np.exp(-((across - 320) ** 2 + (down - 180) ** 2) / (2 * 120**2))
+    return np.asarray(image - (14 * blob)[..., None].astype(np.uint8), np.uint8)
+
+
 def moved(image: Image) -> Image:
     return np.asarray(np.roll(image, 12, axis=1), np.uint8)
 
@@ -131,6 +138,13 @@ def test_whatever_moves_joins_or_leaves_makes_another_picture_however_small(chan
     one, other = look_at(picture(seed)), look_at(change(picture(seed)))
     assert not same_picture(one, other)
     assert not same_picture(other, one)
+
+
+def test_a_soft_shadow_on_a_wall_makes_another_picture() -> None:
+    wall = np.full((360, 640, 3), 150, np.uint8)
+    one, other = look_at(wall), look_at(with_shadow(wall))
+    assert 5 <= int(np.abs(one.signature.astype(int) - other.signature).max()) < 24
+    assert not same_picture(one, other)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 4, 6])

@@ -92,6 +92,14 @@ def test_a_third_picture_between_two_cuts_is_none(before: int, shown: int, after
         assert not is_push_of(picture(shown), picture(before), picture(after))
 
 
+def test_a_window_in_which_something_new_is_to_be_seen_is_none() -> None:
+    """As where the camera swings on to another view, and somebody walks in meanwhile."""
+    shown = pushed(page(1), page(2), 0.5, "left")
+    assert is_push_of(shown, page(1), page(2))
+    shown[100:280, 200:420] = scaled(picture(5), 220, 180)
+    assert not is_push_of(shown, page(1), page(2))
+
+
 def test_a_cross_fade_and_a_wipe_are_none() -> None:
     fade = np.asarray(cv2.addWeighted(picture(1), 0.5, picture(2), 0.5, 0), np.uint8)
     wipe = np.hstack([picture(1)[:, :320], picture(2)[:, 320:]])
