@@ -99,6 +99,19 @@ def test_a_twin_that_was_closed_is_used_again_by_who_wants_as_many_threads(video
         assert [number_in(frame.image) for frame in again.frames(video.index.shown_pts[[1, 12]].tolist())] == [1, 12]
 
 
+@pytest.mark.parametrize("is_long", [True, False])
+def test_of_a_long_video_no_twin_waits_that_nobody_can_use(video: Video, is_long: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each holds the table of the file."""
+    monkeypatch.setattr("vip.video.reader.LONG_FRAMES", len(video.index) - is_long)
+    with video.reopen(threads=2) as one:
+        list(one.frames(video.index.shown_pts[:1].tolist()))
+    with video.reopen(threads=1) as other:
+        assert [frame.pts for frame in other.frames(video.index.shown_pts[:1].tolist())] == video.index.shown_pts[:1].tolist()
+    assert one._file.closed is is_long
+    with video.reopen(threads=2) as last:
+        assert (last is one) is not is_long
+
+
 @pytest.mark.parametrize("trouble", ["_hurt", "_cannot_open"])
 def test_a_twin_that_saw_damage_is_not_used_again(video: Video, trouble: str) -> None:
     with video.reopen() as twin:

@@ -29,6 +29,16 @@ def test_a_reader_that_is_left_twice_waits_once(times: int) -> None:
     assert (twins.take(1), twins.take(1)) == (one, None)
 
 
+def test_those_with_another_number_of_threads_are_given_up_and_the_others_go_on_waiting() -> None:
+    twins: Twins[Waiter] = Twins()
+    one, two, three = Waiter(), Waiter(), Waiter()
+    for waiter, threads in ((one, 1), (two, 2), (three, 1)):
+        twins.leave(waiter, threads)
+    assert twins.give_up_others(2) == [one, three]
+    assert twins.give_up_others(2) == []
+    assert (twins.take(1), twins.take(2)) == (None, two)
+
+
 def test_all_that_wait_are_handed_out_at_the_end_and_those_that_come_later_do_not_wait() -> None:
     twins: Twins[Waiter] = Twins()
     waiting, other, taken, late = Waiter(), Waiter(), Waiter(), Waiter()

@@ -54,6 +54,7 @@ MOST_REORDERED = 4  # frames shown before one that they need: that it is damaged
 PASSING_OVER_NONE = frozenset({"vp8", "vp9", "av1"})
 NEVER_EMPTIED = frozenset({"apng"})  # decoders that draw the first frame of a file over the last one they drew, whatever they are told
 GLANCE_SIDE_PX = 64  # enough to tell a dissolve
+LONG_FRAMES = 30_000  # each open file holds its table, some 60 bytes a frame, whether it is read or waits
 SHORT_FRAMES = 1_000  # half a minute: a video with so few frames is short
 LATE_PACKETS = 64  # some streams show a sync frame only after more packets (recovery points)
 
@@ -149,6 +150,9 @@ class Video(OpenFile):
         """
         if (waiting := self._twins.take(threads)) is not None:
             return waiting
+        if len(self.index) > LONG_FRAMES:
+            for other in self._twins.give_up_others(threads):
+                other._close_container()
         twin = Video(self.source, threads=threads, stream=self._which, index=self.index, held=self._held, twins=self._twins)
         twin._losses, twin._damaged, twin._turns = self._losses, self._damaged, self._turns
         twin._cached, twin._kept = self._cached, self._kept

@@ -22,6 +22,11 @@ class Twins(Generic[ReaderT]):
             waiting = self._waiting.get(threads)
             return waiting.pop() if waiting else None
 
+    def give_up_others(self, threads: int) -> list[ReaderT]:
+        """Return those that wait whose decoders have another number of threads; they wait no longer."""
+        with self._lock:
+            return [reader for number in [*self._waiting] if number != threads for reader in self._waiting.pop(number)]
+
     def leave(self, reader: ReaderT, threads: int) -> bool:
         """Let a reader wait for the next one who needs it; return False where nobody will."""
         with self._lock:
