@@ -261,11 +261,16 @@ def test_of_three_frames_that_a_fade_takes_each_names_one_that_is_still_there() 
     assert [found[index].neighbours for index in (3, 2, 1)] == [(2,), (1,), (0,)]
 
 
-def test_a_dropped_frame_in_between_is_skipped_and_counts_as_one_of_the_three() -> None:
-    frames = [pale(0, 0.2), *(at(0.09 * place, measured=BLACK) for place in (1, 2)), pale(0.27, 0.1)]
-    assert bad_frames(frames, None)[3].neighbours == (0,)
-    farther = [pale(0, 0.2), *(at(0.09 * place, measured=BLACK) for place in (1, 2, 3)), pale(0.36, 0.1)]
-    assert rules(bad_frames(farther, None)) == {1: "black", 2: "black", 3: "black"}
+@pytest.mark.parametrize("between", [1, 2, 3, 9])
+def test_dropped_frames_in_between_are_skipped_however_many(between: int) -> None:
+    frames = [pale(0, 0.2), *(at(0.09 * place, measured=BLACK) for place in range(1, between + 1)), pale(0.09 * between + 0.09, 0.1)]
+    assert bad_frames(frames, None)[between + 1].neighbours == (0,)
+
+
+@pytest.mark.parametrize(("between", "goes"), [(2, True), (3, False)])
+def test_the_fuller_one_is_among_three_that_are_left(between: int, goes: bool) -> None:
+    frames = [pale(0, 0.2), *(at(40.09 * place) for place in range(1, between + 1)), pale(200, 0.1)]
+    assert rules(bad_frames(frames, None)) == ({between + 1: "faded"} if goes else {})
 
 
 def test_a_frame_that_was_taken_back_goes_where_it_is_a_pale_copy(monkeypatch: pytest.MonkeyPatch) -> None:
