@@ -113,6 +113,8 @@ class DistinctPictures:
     """Of each picture the row that shows it best."""
     curve: Sequence[tuple[int, float]] = ()
     """Number of pictures, and how alike the next two are that would be taken for one."""
+    stand_still: frozenset[int] = frozenset()
+    """Those that stand still on screen, by the row that shows each best."""
 
     def __len__(self) -> int:
         return len(self.stand_for)
@@ -135,7 +137,7 @@ class Prunable:
     signatures: npt.NDArray[np.uint8] | None = None
     """uint8 (N, 18, 32, 3): each picture so small that only real changes show; None where nobody knows."""
     pictures: DistinctPictures | None = None
-    """What a person would count in them; None where a number of keyframes is asked for."""
+    """What a person would count in them; None where a number of keyframes is asked for and nothing stands still."""
 
     def __post_init__(self) -> None:
         lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.in_transition)]
@@ -148,6 +150,20 @@ class Prunable:
 
     def picture_cosine(self, a: int, b: int) -> float:
         return float(self.embeddings.image[a] @ self.embeddings.image[b])
+
+    def take(self, rows: Sequence[int]) -> Prunable:
+        """Return these rows alone; what a person would count in them is left out."""
+        vectors = self.embeddings
+        return Prunable(
+            Embeddings(vectors.image[rows], vectors.text[rows], vectors.model),
+            times_s=[self.times_s[row] for row in rows],
+            has_people=[self.has_people[row] for row in rows],
+            sharpness=[self.sharpness[row] for row in rows],
+            in_transition=[self.in_transition[row] for row in rows],
+            text_weight=self.text_weight,
+            relevance=None if self.relevance is None else [self.relevance[row] for row in rows],
+            signatures=None if self.signatures is None else self.signatures[rows],
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,14 +7,14 @@ they look.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
 from vip.extraction.doubles import replace_doubles
 from vip.extraction.scenes import representatives, with_source
 from vip.extraction.spread import spread
-from vip.protocols import Prunable
+from vip.protocols import DistinctPictures, Prunable
 
 
 class HeldFrames(NamedTuple):
@@ -32,7 +32,30 @@ def held_frames(frames: Prunable, count: int, *, redundant: float) -> HeldFrames
     Args:
         redundant: the likeness from which on two frames show the same.
     """
-    scenes = representatives(frames, count)
-    image = with_source(frames.embeddings.image, frames.sharpness, frames.signatures)
-    by_source = replace(frames, embeddings=replace(frames.embeddings, image=image))
-    return HeldFrames(spread(by_source, replace_doubles(by_source, scenes), redundant=redundant), scenes)
+    repeating = _repeating(frames.pictures)
+    held = _held_among(frames, [row for row in range(len(frames)) if row not in repeating], count, redundant)
+    if len(held.gaps_s) == count or not repeating:
+        return held
+    more = _held_among(frames, sorted(repeating), count - len(held.gaps_s), redundant)
+    return HeldFrames({**held.gaps_s, **more.gaps_s}, {**held.scenes, **more.scenes})
+
+
+def _repeating(pictures: DistinctPictures | None) -> set[int]:
+    """Return the rows that show a picture that stands still, and for which another row stands."""
+    if pictures is None:
+        return set()
+    still = {pictures.number[row] for row in pictures.stand_still}
+    return {row for row, number in enumerate(pictures.number) if number in still} - pictures.stand_still
+
+
+def _held_among(frames: Prunable, rows: Sequence[int], count: int, redundant: float) -> HeldFrames:
+    """Return which of these rows to hold."""
+    among = frames.take(rows)
+    scenes = representatives(among, count)
+    image = with_source(among.embeddings.image, among.sharpness, among.signatures)
+    by_source = replace(among, embeddings=replace(among.embeddings, image=image))
+    gaps_s = spread(by_source, replace_doubles(by_source, scenes), redundant=redundant)
+    return HeldFrames(
+        {rows[row]: gap_s for row, gap_s in gaps_s.items()},
+        {rows[row]: range(rows[scene[0]], rows[scene[-1]] + 1) for row, scene in scenes.items()},
+    )

@@ -81,7 +81,7 @@ def select_from(
     while True:
         left = _left(frames, dropped)
         pictures = None
-        if keyframes is None and not as_is and left:
+        if left and not as_is and (keyframes is None or any(frames[index].is_still for index in left)):
             from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
 
             pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
