@@ -113,8 +113,8 @@ class DistinctPictures:
     """Of each picture the row that shows it best."""
     curve: Sequence[tuple[int, float]] = ()
     """Number of pictures, and how alike the next two are that would be taken for one."""
-    stand_still: frozenset[int] = frozenset()
-    """Those that stand still on screen, by the row that shows each best."""
+    spare: frozenset[int] = frozenset()
+    """Rows whose picture stands still on screen, and for which another row stands."""
 
     def __len__(self) -> int:
         return len(self.stand_for)
@@ -137,7 +137,7 @@ class Prunable:
     signatures: npt.NDArray[np.uint8] | None = None
     """uint8 (N, 18, 32, 3): each picture so small that only real changes show; None where nobody knows."""
     pictures: DistinctPictures | None = None
-    """What a person would count in them; None where a number of keyframes is asked for and nothing stands still."""
+    """What a person would count in them; None where a number of keyframes is asked for and little stands still."""
 
     def __post_init__(self) -> None:
         lengths = [len(column) for column in (self.embeddings, self.times_s, self.has_people, self.sharpness, self.in_transition)]

@@ -13,7 +13,7 @@ from vip.extraction.doubles import replace_doubles
 from vip.extraction.held_frames import held_frames
 from vip.extraction.scenes import representatives
 from vip.extraction.spread import NO_GAP, spread
-from vip.protocols import Prunable
+from vip.protocols import DistinctPictures, Prunable
 
 ONE_SOURCE, TWO_SOURCES = [90] * 5, [90, 90, 90, 220, 220]
 
@@ -56,3 +56,30 @@ def test_what_is_of_another_source_than_those_beside_it_fills_no_gap(two_sources
     kept = list(representatives(frames, 4))
     assert sorted(spread(frames, kept, redundant=0.9)) != sorted(kept), "by the pictures alone one is spare"
     assert (23 in held_frames(frames, 4, redundant=0.9).gaps_s) is not two_sources
+
+
+def three_slides() -> Prunable:
+    """Three slides of 1, 4 and 2 frames; the frames of the second differ more than the slides do."""
+    frames = grey([0, 40, 70, 100, 130, 170, 171], [90] * 7)
+    return replace(frames, pictures=DistinctPictures([0, 1, 1, 1, 1, 2, 2], [0, 3, 6], spare=frozenset({1, 2, 4, 5})))
+
+
+def test_each_picture_that_stands_still_is_held_before_any_is_held_twice() -> None:
+    frames = three_slides()
+    assert sorted(held_frames(replace(frames, pictures=None), 3, redundant=0.9).gaps_s) != [0, 3, 6]
+    gaps_s, scenes = held_frames(frames, 3, redundant=0.9)
+    assert gaps_s == dict.fromkeys([0, 3, 6], NO_GAP)
+    assert scenes == {0: range(1), 3: range(3, 4), 6: range(6, 7)}
+
+
+def test_of_fewer_frames_than_slides_each_stands_for_a_scene_of_them() -> None:
+    _, scenes = held_frames(three_slides(), 2, redundant=0.9)
+    assert sorted((scene[0], scene[-1]) for scene in scenes.values()) in ([(0, 0), (3, 6)], [(0, 3), (6, 6)])
+    assert set(scenes) < {0, 3, 6}
+
+
+@pytest.mark.parametrize("count", [4, 5, 6, 7, 8])
+def test_where_more_frames_than_slides_are_wanted_others_of_them_follow(count: int) -> None:
+    held = held_frames(three_slides(), count, redundant=0.9).gaps_s
+    assert {0, 3, 6} < set(held)
+    assert len(held) == min(count, 7)

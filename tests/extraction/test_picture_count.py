@@ -11,6 +11,7 @@ import pytest
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
 from tests.extraction.test_local_change import LINES, OTHERS, noisy, slide, with_person
+from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.copies import copies
 from vip.extraction.embeddings import embeddings_of
 from vip.extraction.picture_count import _shown_s, count_pictures, likely_pictures
@@ -119,3 +120,17 @@ def test_where_all_is_bad_or_there_is_nothing_no_picture_is_likely() -> None:
     assert likely([np.zeros_like(picture(3))] * 3) == []
     assert likely([picture(3), picture(5)], 1e9) == []
     assert likely_pictures([], None, redundant=BOUND) == []
+
+
+def test_of_a_picture_that_stands_still_all_but_one_frame_are_spare() -> None:
+    still = [replace(frame, is_still=True) for frame in analyses([picture(3), noisy(picture(3), 1), picture(5)])]
+
+    def spare(frames: list[FrameAnalysis]) -> set[int]:
+        found = count_pictures(frames, embeddings_of(frames, EMBEDDER), [0, 1, 2], {}, text_weight=0.5, redundant=BOUND)
+        assert list(found.number) == [0, 0, 1]
+        assert not found.spare & set(found.stand_for)
+        return set(found.spare)
+
+    assert len(spare(still)) == 1
+    assert len(spare([replace(still[0], is_still=False), *still[1:]])) == 1, "of a still picture also those that move"
+    assert spare([replace(frame, is_still=False) for frame in still]) == set()

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from tests.extraction.analyses import TIME_BASE, analysis, measured, picture
 from vip.errors import InputError
+from vip.extraction import picture_count
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames, shows_nothing_at_all
 from vip.extraction.copies import copies, same_picture
@@ -572,3 +573,47 @@ def test_frames_that_are_not_sharp_enough_would_not_be_kept() -> None:
     assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=None, redundant=0.9)] == [0, 90]
     assert [one.pts for one in likely_keyframes(analyses, keyframes=2, min_sharpness=70.0, redundant=0.9)] == [0]
     assert likely_keyframes(analyses, keyframes=2, min_sharpness=1000.0, redundant=0.9) == []
+
+
+def scrolled_page() -> list[FrameAnalysis]:
+    """A page that stops four times and scrolls in between: frames 0, 1, 5, 6, 10, 11, 15 and 16 stand still."""
+    page = np.concatenate([picture(seed) for seed in (1, 2, 3, 4)])
+    tops = [0, *(top for stop in (0, 360, 720) for top in (stop, stop + 90, stop + 180, stop + 270, stop + 360)), 1080]
+    moving = {place for place, top in enumerate(tops) if top % 360}
+    frames = looks_of([page[top : top + 360] for top in tops])
+    return [replace(frame, is_still=place not in moving) for place, frame in enumerate(frames)]
+
+
+def chosen(frames: Sequence[FrameAnalysis], keyframes: int) -> list[int]:
+    # far apart in time: whether a frame is on its way is not what is tested
+    frames = [replace(frame, time_s=10.0 * place) for place, frame in enumerate(frames)]
+    decisions, _, _ = select_from(
+        frames, embeddings_of(frames, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.8, min_sharpness=None
+    )
+    return [place for place, decision in enumerate(decisions) if decision.kept]
+
+
+def test_where_a_page_scrolls_the_frames_at_which_it_stops_are_kept() -> None:
+    frames = scrolled_page()
+    stops = {place for place, frame in enumerate(frames) if frame.is_still}
+    assert set(chosen(frames, 4)) <= stops
+    assert len({place // 5 for place in chosen(frames, 4)}) == 4, "each of them"
+    assert not set(chosen([replace(frame, is_still=False) for frame in frames], 4)) <= stops
+
+
+@pytest.mark.parametrize("keyframes", [1, 2, 3, 4, 5, 9, 13])
+def test_as_many_keyframes_as_are_asked_for_are_kept_where_pages_stand_still(keyframes: int) -> None:
+    kept = chosen(scrolled_page(), keyframes)
+    assert len(kept) == keyframes
+    if keyframes >= 4:
+        assert {place // 5 for place in kept if place % 5 in (0, 1)} == {0, 1, 2, 3}
+
+
+def test_where_less_than_a_third_stands_still_pictures_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted: list[int] = []
+    count = picture_count.count_pictures
+    monkeypatch.setattr(picture_count, "count_pictures", lambda *given, **named: counted.append(1) or count(*given, **named))
+    frames = [replace(frame, is_still=False) for frame in scrolled_page()[:12]]
+    for still, expected in ((3, 0), (4, 1)):
+        chosen([replace(frame, is_still=place < still) for place, frame in enumerate(frames)], 4)
+        assert len(counted) == expected

@@ -2,7 +2,8 @@
 
 One of each scene; then what stands in place of one of two that are alike, and of one beside which there is enough, so that a gap is
 filled. Two frames are as alike as they are for the division into scenes: of two sources hardly any two are doubles, however alike
-they look.
+they look. Of a picture that stands still, as a slide does, only the frame that stands for it takes part; the others follow where more
+are wanted.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from typing import NamedTuple
 from vip.extraction.doubles import replace_doubles
 from vip.extraction.scenes import representatives, with_source
 from vip.extraction.spread import spread
-from vip.protocols import DistinctPictures, Prunable
+from vip.protocols import Prunable
 
 
 class HeldFrames(NamedTuple):
@@ -32,25 +33,17 @@ def held_frames(frames: Prunable, count: int, *, redundant: float) -> HeldFrames
     Args:
         redundant: the likeness from which on two frames show the same.
     """
-    repeating = _repeating(frames.pictures)
-    held = _held_among(frames, [row for row in range(len(frames)) if row not in repeating], count, redundant)
-    if len(held.gaps_s) == count or not repeating:
+    spare = frames.pictures.spare if frames.pictures else frozenset[int]()
+    held = _held_among(frames, [row for row in range(len(frames)) if row not in spare], count, redundant)
+    if len(held.gaps_s) == count or not spare:
         return held
-    more = _held_among(frames, sorted(repeating), count - len(held.gaps_s), redundant)
+    more = _held_among(frames, sorted(spare), count - len(held.gaps_s), redundant)
     return HeldFrames({**held.gaps_s, **more.gaps_s}, {**held.scenes, **more.scenes})
-
-
-def _repeating(pictures: DistinctPictures | None) -> set[int]:
-    """Return the rows that show a picture that stands still, and for which another row stands."""
-    if pictures is None:
-        return set()
-    still = {pictures.number[row] for row in pictures.stand_still}
-    return {row for row, number in enumerate(pictures.number) if number in still} - pictures.stand_still
 
 
 def _held_among(frames: Prunable, rows: Sequence[int], count: int, redundant: float) -> HeldFrames:
     """Return which of these rows to hold."""
-    among = frames.take(rows)
+    among = frames if len(rows) == len(frames) else frames.take(rows)
     scenes = representatives(among, count)
     image = with_source(among.embeddings.image, among.sharpness, among.signatures)
     by_source = replace(among, embeddings=replace(among.embeddings, image=image))

@@ -55,11 +55,12 @@ def count_pictures(
         whole = [index for index in whole if frames[index].is_still] or whole
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
+    still = {picture for picture, row in enumerate(stand_for) if frames[left[row]].is_still}
     return DistinctPictures(
         [number[row] for row in range(len(left))],
         stand_for,
         [point for point in curve if point[0] <= len(left)],
-        stand_still=frozenset(row for row in stand_for if frames[left[row]].is_still),
+        spare=frozenset(row for row, picture in number.items() if picture in still and row != stand_for[picture]),
     )
 
 

@@ -20,6 +20,8 @@ from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
 from vip.records import Decision, Embeddings
 
+STILL_SHARE = 1 / 3  # of the frames; screencasts and slides have 0.7 to 1, mixes of moving clips up to 0.32
+
 
 class Selection(NamedTuple):
     """The candidates that become keyframes, and why."""
@@ -81,7 +83,7 @@ def select_from(
     while True:
         left = _left(frames, dropped)
         pictures = None
-        if left and not as_is and (keyframes is None or any(frames[index].is_still for index in left)):
+        if left and not as_is and (keyframes is None or _stand_still(frames)):
             from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
 
             pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
@@ -96,6 +98,11 @@ def select_from(
         dropped |= faint  # others take their places, which may be faint too
     decisions = {**dropped, **_decisions_of(pruning, left, as_is=as_is)}
     return Selection([decisions[index] for index in range(len(frames))], notes, pruning)
+
+
+def _stand_still(frames: Sequence[FrameAnalysis]) -> bool:
+    """Return whether a video has still pictures, such as slides, all along, and not just a title or a pause."""
+    return sum(frame.is_still for frame in frames) >= STILL_SHARE * len(frames)
 
 
 def _left(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
