@@ -13,6 +13,7 @@ or scrolls, nothing is labelled: a keyframe from there shows no picture and coun
     noise, lowrate, flicker, cursor, progress   four to six slides under that disturbance
     zoom, pan                   photographs under a slow camera
     scroll                      a long page that is scrolled and read, screen by screen
+    browser                     the same inside bars that stand still, by more and by less than a screen
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import TypedDict
 
@@ -336,6 +338,35 @@ def _scrolled(page: Image, top: int, height: int, time_s: float) -> Image:
     return page[moved : moved + height]
 
 
+def browser(script: Script) -> Iterator[Stretch]:
+    """A page in a window with bars, which stops five to eight times: half a screen to two screens on, in one to three seconds."""
+    chance, (width, height) = script.chance, script.size
+    window = _screen(script.size, [_words(chance, 1, 2) for _ in range(18)], 18, chance.choice(LIGHT), (60, 60, 60)).copy()
+    top, left, below = height // 8, chance.choice((0, width // 5)), chance.choice((0, height // 8))
+    size = (width - left, height - top - below)
+    stops = [0]
+    for _ in range(chance.randint(4, 7)):
+        stops.append(stops[-1] + round(chance.uniform(0.5, 2.0) * size[1]))
+    screens = []
+    for _ in range(2 + stops[-1] // size[1]):
+        screens.append(_screen(size, [_words(chance, 2, 7) for _ in range(16)], 18, (255, 255, 255), (20, 20, 20)).copy())
+        if chance.random() < 0.5:
+            _lay(screens[-1], _photograph(chance), (0.6, 0.2, 0.95, 0.8))
+    page = np.concatenate(screens)
+
+    def draw(begin: int, end: int, duration_s: float, time_s: float) -> Image:
+        share = (time_s + 1 / FPS) / (duration_s + 1 / FPS)  # the first frame has moved already, and the last has not arrived
+        moved, picture = begin + round(share * (end - begin)), window.copy()
+        picture[top : top + size[1], left:] = page[moved : moved + size[1]]
+        return picture
+
+    for number, (stop, following) in enumerate(pairwise([*stops, stops[-1]])):
+        yield Stretch(f"page {number}", chance.uniform(2, 6), partial(draw, stop, stop, 1.0))
+        if following > stop:
+            duration_s = chance.uniform(1, 3)
+            yield Stretch(None, duration_s, partial(draw, stop, following, duration_s))
+
+
 # ---------------------------------------------------------------- fixed views
 
 
@@ -524,6 +555,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
     "zoom": partial(_moved, zoom=1.15, shift=0.0),
     "pan": partial(_moved, zoom=1.0, shift=0.12),
     "scroll": scroll,
+    "browser": browser,
 }
 
 

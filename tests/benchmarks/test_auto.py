@@ -41,6 +41,6 @@ def test_slides_are_counted(tmp_path: Path) -> None:
     result, pairs = Result("lowrate"), Confusion()
     auto.measure(video, tmp_path, result, pairs, "classic")
     assert (result.pictures, result.shown, result.offered) == (video.distinct,) * 3
-    assert result.keyframes == video.distinct
+    assert result.keyframes == result.shown_by_number == video.distinct
     assert pairs[True, True] > 20 * pairs[True, False]
     assert pairs[False, False] > 20 * pairs[False, True]
