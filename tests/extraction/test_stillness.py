@@ -37,6 +37,17 @@ def test_amid_movement_nothing_is_still_though_it_has_just_begun() -> None:
     assert still_frames(index_of(sizes), at(3.5, 4.2, 4.6, 5.0, 5.6)).tolist() == [True, False, False, False, True]
 
 
+@pytest.mark.parametrize("moves", [False, True])
+def test_a_sync_frame_is_still_unless_movement_begins_with_it(moves: bool) -> None:
+    """At 4.0 s an encoder writes one because much has changed: a slide comes, or a page begins to scroll."""
+    sizes = slides()
+    sizes[100] = SYNC
+    if moves:
+        sizes[101:140] = LARGE
+    index = index_of(sizes, sync=(0, 100))
+    assert still_frames(index, at(3.96, 4.0)).tolist() == [True, not moves]
+
+
 def test_packets_in_the_order_of_decoding_tell_the_same() -> None:
     sizes = slides(2.0)
     sizes[100:130] = LARGE
