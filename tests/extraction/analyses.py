@@ -9,7 +9,7 @@ from typing import Any
 import cv2
 import numpy as np
 
-from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.analyze import FrameAnalysis, signature_of
 from vip.extraction.quality import FrameMeasures
 from vip.records import Image, Quality
 
@@ -61,6 +61,13 @@ def analysis(pts: int, **changed: Any) -> FrameAnalysis:
         detections=(),
     )
     return replace(plain, **changed)
+
+
+def look_at(image: Image, pts: int = 0, **changed: Any) -> FrameAnalysis:
+    """A look at a good frame with the signature and the thumbnail of this picture."""
+    small = scaled(image, 160, 90)
+    jpeg = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
+    return analysis(pts, signature=signature_of(small), thumbnail=jpeg, **changed)
 
 
 def measured(sharpness: float, *, contrast: float = 0.2, brightness: float = 0.5, **shares: float) -> FrameMeasures:

@@ -9,8 +9,8 @@ import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import analysis, large_picture, measured, picture, scaled
-from vip.extraction.analyze import FrameAnalysis, signature_of
+from tests.extraction.analyses import analysis, large_picture, look_at, measured, picture
+from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.copies import copies, same_picture
 from vip.extraction.quality import sharpness_of
 from vip.records import Image
@@ -84,11 +84,8 @@ def test_one_cell_that_differs_makes_another_picture() -> None:
     assert not same_picture(analysis(0, signature=grey(100)), analysis(1, signature=shown))
 
 
-def look_at(image: Image, pts: int = 0) -> FrameAnalysis:
-    """What is kept of a picture: its signature, its thumbnail and how sharp it is."""
-    small = scaled(image, 160, 90)
-    jpeg = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
-    return analysis(pts, signature=signature_of(small), thumbnail=jpeg, measured=measured(sharpness_of(image)))
+def sharp_look(image: Image, pts: int = 0) -> FrameAnalysis:
+    return look_at(image, pts, measured=measured(sharpness_of(image)))
 
 
 def lit(image: Image, share: float) -> Image:
@@ -128,21 +125,21 @@ def moved(image: Image) -> Image:
 def test_a_little_more_or_less_light_is_the_same_picture(share: float, seed: int) -> None:
     """As where a fade begins; a cell of the signature differs by six levels, so that thumbnails tell."""
     whole = lit(large_picture(seed), 0.8)
-    assert same_picture(look_at(whole), look_at(lit(whole, share)))
-    assert same_picture(look_at(lit(whole, share)), look_at(whole))
+    assert same_picture(sharp_look(whole), sharp_look(lit(whole, share)))
+    assert same_picture(sharp_look(lit(whole, share)), sharp_look(whole))
 
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("change", [with_cursor, with_person, with_other_digit, moved, partial(lit, share=0.85)])
 def test_whatever_moves_joins_or_leaves_makes_another_picture_however_small(change: Callable[[Image], Image], seed: int) -> None:
-    one, other = look_at(picture(seed)), look_at(change(picture(seed)))
+    one, other = sharp_look(picture(seed)), sharp_look(change(picture(seed)))
     assert not same_picture(one, other)
     assert not same_picture(other, one)
 
 
 def test_a_soft_shadow_on_a_wall_makes_another_picture() -> None:
     wall = np.full((360, 640, 3), 150, np.uint8)
-    one, other = look_at(wall), look_at(with_shadow(wall))
+    one, other = sharp_look(wall), sharp_look(with_shadow(wall))
     assert 5 <= int(np.abs(one.signature.astype(int) - other.signature).max()) < 24
     assert not same_picture(one, other)
 
@@ -150,7 +147,7 @@ def test_a_soft_shadow_on_a_wall_makes_another_picture() -> None:
 @pytest.mark.parametrize("seed", [1, 2, 4, 6])
 def test_what_sharpens_step_by_step_is_one_row_and_the_sharpest_stays(seed: int) -> None:
     """As coding does with a still picture: the last is too far from the first, but is the picture of the sharpest before it."""
-    found = [look_at(lit(large_picture(seed), 0.8 * share), 100 * place) for place, share in enumerate((0.9, 0.93, 0.96, 1))]
+    found = [sharp_look(lit(large_picture(seed), 0.8 * share), 100 * place) for place, share in enumerate((0.9, 0.93, 0.96, 1))]
     assert not same_picture(found[0], found[3])
     assert left_for(found) == {0: 3, 1: 3, 2: 3}
 
@@ -163,7 +160,7 @@ def test_a_row_ends_24_levels_from_its_first_frame_however_small_the_steps() -> 
 
 
 def test_thumbnails_that_cannot_be_decoded_or_have_another_shape_are_no_copies() -> None:
-    one = look_at(picture(1))
+    one = sharp_look(picture(1))
     lighter = np.asarray(one.signature.astype(int) - 6, np.uint8)
     assert not same_picture(one, analysis(1, signature=lighter, thumbnail=b"no picture"))
     assert not same_picture(one, analysis(1, signature=lighter, thumbnail=cv2.imencode(".jpg", picture(1))[1].tobytes()))

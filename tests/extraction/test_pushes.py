@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.extraction.analyses import analysis, picture, scaled
+from tests.extraction.analyses import look_at, picture, scaled
 from vip.extraction.analyze import FrameAnalysis, signature_of
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.pushes import is_push
@@ -39,13 +39,6 @@ def page(seed: int, *, lines: int = 8) -> Image:
         words = "".join(rng.choice(list("abcdefghij     "), rng.integers(10, 45)))
         cv2.putText(shown, words, (30, row), cv2.FONT_HERSHEY_SIMPLEX, 0.8, (20, 20, 20), 2, cv2.LINE_AA)
     return shown
-
-
-def look_at(image: Image, time_s: float = 0, *, is_still: bool = False) -> FrameAnalysis:
-    """What is kept of a picture: its signature and its thumbnail."""
-    small = scaled(image, 160, 90)
-    jpeg = cv2.imencode(".jpg", cv2.cvtColor(small, cv2.COLOR_RGB2BGR), [cv2.IMWRITE_JPEG_QUALITY, 80])[1].tobytes()
-    return analysis(round(1000 * time_s), signature=signature_of(small), thumbnail=jpeg, is_still=is_still)
 
 
 def is_push_of(shown: Image, before: Image, after: Image) -> bool:
@@ -122,7 +115,7 @@ def test_a_camera_that_pans_slowly_is_none() -> None:
 
 def frames(*looks: tuple[float, Image, bool]) -> list[FrameAnalysis]:
     """Frames at these seconds; whether they stand still."""
-    return [look_at(image, time_s, is_still=is_still) for time_s, image, is_still in looks]
+    return [look_at(image, round(1000 * time_s), is_still=is_still) for time_s, image, is_still in looks]
 
 
 def on_their_way(found: list[FrameAnalysis]) -> dict[int, tuple[int, ...]]:
