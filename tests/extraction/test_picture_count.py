@@ -134,3 +134,13 @@ def test_of_a_picture_that_stands_still_all_but_one_frame_are_spare() -> None:
     assert len(spare(still)) == 1
     assert len(spare([replace(still[0], is_still=False), *still[1:]])) == 1, "of a still picture also those that move"
     assert spare([replace(frame, is_still=False) for frame in still]) == set()
+
+
+def test_a_picture_whose_copies_stand_still_does_so_too() -> None:
+    """The frame that is left of a row may be the one at which the next picture begins to come."""
+    images = [picture(3), noisy(picture(3), 1), picture(3), picture(5)]
+    frames = [replace(frame, is_still=place == 2) for place, frame in enumerate(analyses(images))]
+    dropped = {2: Decision(kept=False, rule="duplicate", reason="dropped", neighbours=(0,))}
+    found = count_pictures(frames, embeddings_of(frames, EMBEDDER), [0, 1, 3], dropped, text_weight=0.5, redundant=BOUND)
+    assert list(found.number) == [0, 0, 1]
+    assert found.spare == {0, 1} - set(found.stand_for)

@@ -48,6 +48,15 @@ def test_a_sync_frame_is_still_unless_movement_begins_with_it(moves: bool) -> No
     assert still_frames(index, at(3.96, 4.0)).tolist() == [True, not moves]
 
 
+@pytest.mark.parametrize(("own", "still"), [(STILL, True), (STILL_BYTES, True), (8 * STILL_BYTES, False)])
+def test_a_frame_that_has_moved_already_is_not_still_though_its_packet_is_small(own: int, still: bool) -> None:
+    """B-frames at the beginning of a scroll are coded by what comes behind them."""
+    sizes = slides()
+    sizes[99], sizes[100:140] = own, LARGE
+    assert 8 * STILL_BYTES < MOVES_SHARE_OF_SYNC * SYNC
+    assert still_frames(index_of(sizes), at(3.92, 3.96)).tolist() == [True, still]
+
+
 def test_packets_in_the_order_of_decoding_tell_the_same() -> None:
     sizes = slides(2.0)
     sizes[100:130] = LARGE

@@ -36,15 +36,12 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         is_calm = len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes
         return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
 
-    def begins_to_move(here: int, behind: int) -> bool:
-        return bool(between_bytes[here:behind].max(initial=0) > largest_bytes)
-
-    opens = np.isin(at, times[is_sync]).tolist()  # a sync frame, which encoders put where a picture begins to move, too
-    still = [
-        (is_still(slice(start, here), slice(before, here)) and not (opens_one and begins_to_move(here, behind)))
-        or is_still(slice(here, end), slice(here, min(end, max(behind, here + REFERENCE_WITHIN))))
-        for opens_one, (start, before, here, behind, end) in zip(opens, zip(*edges, strict=True), strict=True)
-    ]
     following = np.searchsorted(times, at, "right")
+    changes = (sizes[following - 1] > most_bytes).tolist()  # with this frame itself; all sync frames do, which encoders put there, too
+    still = [
+        (is_still(slice(start, here), slice(before, here)) and not (differs and between_bytes[here:behind].max(initial=0) > largest_bytes))
+        or is_still(slice(here, end), slice(here, min(end, max(behind, here + REFERENCE_WITHIN))))
+        for differs, (start, before, here, behind, end) in zip(changes, zip(*edges, strict=True), strict=True)
+    ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
