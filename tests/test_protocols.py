@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from vip.protocols import Prunable
+from vip.protocols import DistinctPictures, Prunable
 from vip.records import Embeddings
 
 COLUMNS: dict[str, Any] = {
@@ -30,3 +30,15 @@ def test_columns_of_one_length_are_candidates() -> None:
 def test_a_column_of_another_length_is_refused(name: str) -> None:
     with pytest.raises(ValueError, match="columns of different lengths"):
         Prunable(**{**COLUMNS, name: COLUMNS[name][:1]})
+
+
+def test_rows_are_taken_of_every_column() -> None:
+    frames = Prunable(**COLUMNS, text_weight=0.25, pictures=DistinctPictures([0, 1], [0, 1]))
+    taken = frames.take([1])
+    assert (taken.times_s, taken.has_people, taken.sharpness, taken.in_transition) == ([1.0], [True], [2.0], [False])
+    assert (taken.relevance, taken.text_weight, taken.pictures) == ([0.2], 0.25, None)
+    assert taken.embeddings.image.tolist() == [[0.0, 1.0]]
+    assert taken.signatures is not None
+    assert taken.signatures.shape == (1, 18, 32, 3)
+    bare = Prunable(**{**COLUMNS, "relevance": None, "signatures": None}).take([0, 1])
+    assert (len(bare), bare.relevance, bare.signatures) == (2, None, None)

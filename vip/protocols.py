@@ -151,7 +151,7 @@ class Prunable:
     def picture_cosine(self, a: int, b: int) -> float:
         return float(self.embeddings.image[a] @ self.embeddings.image[b])
 
-    def take(self, rows: Sequence[int]) -> Prunable:
+    def take(self, rows: list[int]) -> Prunable:
         """Return these rows alone; what a person would count in them is left out."""
         vectors = self.embeddings
         return Prunable(

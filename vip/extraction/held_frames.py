@@ -8,7 +8,7 @@ are wanted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -41,7 +41,7 @@ def held_frames(frames: Prunable, count: int, *, redundant: float) -> HeldFrames
     return HeldFrames({**held.gaps_s, **more.gaps_s}, {**held.scenes, **more.scenes})
 
 
-def _held_among(frames: Prunable, rows: Sequence[int], count: int, redundant: float) -> HeldFrames:
+def _held_among(frames: Prunable, rows: list[int], count: int, redundant: float) -> HeldFrames:
     """Return which of these rows to hold."""
     among = frames if len(rows) == len(frames) else frames.take(rows)
     scenes = representatives(among, count)
