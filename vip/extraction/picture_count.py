@@ -55,7 +55,7 @@ def count_pictures(
         whole = [index for index in whole if frames[index].is_still] or whole
         shown = fullest if fullest is not None else whole[next(iter(representatives(prunable(frames, embeddings, whole), 1)))]
         stand_for.append(place[shown])
-    still = {number for number, picture in enumerate(found) if any(frames[good[row]].is_still for row in picture.whole)}
+    still = {picture for picture, one in enumerate(found) if any(frames[good[row]].is_still for row in one.whole)}
     return DistinctPictures(
         [number[row] for row in range(len(left))],
         stand_for,

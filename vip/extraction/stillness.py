@@ -37,11 +37,11 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
 
     following = np.searchsorted(times, at, "right")
-    changes = (sizes[following - 1] > most_bytes).tolist()  # with this frame itself; all sync frames do, which encoders put there, too
+    differs = (sizes[following - 1] > most_bytes).tolist()  # from the frame before; a sync frame may: encoders put one where movement begins
     still = [
-        (is_still(slice(start, here), slice(before, here)) and not (differs and between_bytes[here:behind].max(initial=0) > largest_bytes))
+        (is_still(slice(start, here), slice(before, here)) and not (is_new and between_bytes[here:behind].max(initial=0) > largest_bytes))
         or is_still(slice(here, end), slice(here, min(end, max(behind, here + REFERENCE_WITHIN))))
-        for differs, (start, before, here, behind, end) in zip(changes, zip(*edges, strict=True), strict=True)
+        for is_new, (start, before, here, behind, end) in zip(differs, zip(*edges, strict=True), strict=True)
     ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
