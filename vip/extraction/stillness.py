@@ -37,7 +37,7 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
 
     following = np.searchsorted(times, at, "right")
-    differs = (sizes[following - 1] > most_bytes).tolist()  # from the frame before; a sync frame may: encoders put one where movement begins
+    differs = (sizes[following - 1] > most_bytes).tolist()  # from the frame before; encoders put sync frames where movement begins
     still = [
         (is_still(slice(start, here), slice(before, here)) and not (is_new and between_bytes[here:behind].max(initial=0) > largest_bytes))
         or is_still(slice(here, end), slice(here, min(end, max(behind, here + REFERENCE_WITHIN))))
