@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Does `-n auto` count as a person would? Videos whose pictures are known (labelled.py), and mixes of clips (mixes.py).
 
-    python benchmarks/auto.py                      # the seeds that the rule was not made with: a quarter of an hour on two cores
+    python benchmarks/auto.py                      # the seeds that the rule was not made with: five minutes on two cores
     python benchmarks/auto.py --seeds 1-4          # those that it was made with
     python benchmarks/auto.py --kinds slides-dark people --clips FOLDER --mixes 4
 
