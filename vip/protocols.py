@@ -398,6 +398,8 @@ class ViewChange:
     """Where the picture's content went, as fractions of width (right is positive) and height (down is positive)."""
     zoom: float = 1.0
     """Above 1: the content became larger."""
+    content_changed: bool = False
+    """Whether the same view shows something else: another slide, a person who came in."""
 
 
 @dataclass(frozen=True, slots=True)

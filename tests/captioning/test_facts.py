@@ -339,7 +339,8 @@ def test_grounding_says_whether_anybody_looked() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        (ViewChange("same view"), "same as in the previous"),
+        (ViewChange("same view"), "same as in the previous keyframe"),
+        (ViewChange("same view", content_changed=True), "same as in the previous keyframe, but what it shows changed"),
         (ViewChange("new view"), "nothing of the previous"),
         (ViewChange("view moved", (0.12, -0.03), 1.2), "12 % right and 3 % up, and is 1.20 times as large"),
         (ViewChange("view moved", (-0.12, 0.001), 0.9), "12 % left and under 1 % down, and is 0.90 times as large"),

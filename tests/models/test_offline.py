@@ -249,6 +249,12 @@ def test_a_same_and_a_new_view_are_told_apart() -> None:
     assert "recognised" in new
 
 
+def test_a_same_view_that_shows_something_else_is_not_called_unchanged() -> None:
+    change = ViewChange("same view", content_changed=True)
+    texts = {caption(replace(FACTS, time_s=float(second), change=change)) for second in range(12)}
+    assert all(re.search("has changed|part of the picture has|something else in it", text) for text in texts)
+
+
 def test_pictures_of_no_video_are_compared_with_the_previous_picture() -> None:
     text = caption(replace(FACTS, time_s=None, change=ViewChange("same view")))
     assert "previous picture" in text

@@ -99,7 +99,7 @@ def _area_of(detection: Detection) -> float:
 
 def _describe_change(change: ViewChange) -> str:
     if change.kind == "same view":
-        return "same as in the previous keyframe"
+        return f"same as in the previous keyframe{', but what it shows changed' * change.content_changed}"
     if change.kind == "new view":
         return "nothing of the previous keyframe was recognised"
     return f"since the previous keyframe {describe_shift(change)}"

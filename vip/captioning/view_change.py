@@ -2,7 +2,8 @@
 
 In: two RGB pictures. Out: `ViewChange`. Corners (ORB) are matched and one shift, turn and zoom is fitted to them by
 RANSAC, which leaves out what moves by itself. The fit counts only if the earlier picture, moved so, looks like the
-later one: a logo that stays while the scene changes fits perfectly and proves nothing.
+later one: a logo that stays while the scene changes fits perfectly and proves nothing. Slides of one template fit too, so where the
+view is the same, what it shows is compared place by place.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.captioning.colours import shrink
+from vip.local_change import STANDS_STILL, SmallPicture, local_change
 from vip.protocols import ViewChange
 from vip.records import Image
 
@@ -33,6 +35,7 @@ STILL_SHIFT, STILL_ZOOM, STILL_TURN_DEG = 0.02, 0.04, 3.0  # below: a still came
 FLAT = 6.0  # standard deviation of the grey levels below which a correlation is noise
 SAME_LEVELS = 12.0  # mean difference of grey levels between two pictures that look the same
 STILL_LIKENESS = 0.8
+CONTENT_SIDE_PX = 160  # at which the content of one view is compared
 SEED = 0
 
 Grey = npt.NDArray[np.uint8]  # (H, W)
@@ -59,10 +62,18 @@ def view_change(before: Image, now: Image) -> ViewChange:
     unmoved = _likeness(first, second, np.ones(first.shape, bool))
     fit = _estimate_motion(first, second)
     if fit is None or fit.likeness < (LEAST_LIKENESS_STILL if fit.still else LEAST_LIKENESS_MOVED):
-        return ViewChange("same view" if _looks_same(first, second) else "new view")
+        return _same_view(before, now) if _looks_same(first, second) else ViewChange("new view")
     if fit.still or fit.likeness < unmoved:
-        return ViewChange("same view")
+        return _same_view(before, now)
     return ViewChange("view moved", fit.shift_xy, fit.zoom)
+
+
+def _same_view(before: Image, now: Image) -> ViewChange:
+    small = shrink(now, CONTENT_SIDE_PX)
+    size = small.shape[1], small.shape[0]
+    its = np.asarray(cv2.resize(before, size, interpolation=cv2.INTER_AREA), np.uint8)
+    changed = local_change(SmallPicture(its), SmallPicture(small)).strength(STANDS_STILL) >= 1
+    return ViewChange("same view", content_changed=changed)
 
 
 def _to_grey(image: Image, size: tuple[int, int]) -> Grey:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import is_copy
+from vip.local_change import is_copy
 from vip.records import Decision
 from vip.timecode import timecode
 

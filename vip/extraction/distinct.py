@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import ALL_CHANGED, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
+from vip.local_change import ALL_CHANGED, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame

@@ -13,8 +13,8 @@ from itertools import pairwise
 import numpy as np
 import numpy.typing as npt
 
-from vip.extraction.ranks import median
 from vip.protocols import Prunable
+from vip.ranks import median
 
 LEAST_LIKENESS = 0.8  # keyframes that are less alike both stay
 TIMES_AS_UNLIKE = 1.75  # as the two are: a frame for which one of them goes

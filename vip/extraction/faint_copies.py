@@ -16,7 +16,7 @@ import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.bad_frames import neighbours, shows_same_view
-from vip.extraction.local_change import Mask, Plane, window_mean
+from vip.local_change import Mask, Plane, window_mean
 from vip.records import Decision
 from vip.timecode import timecode
 

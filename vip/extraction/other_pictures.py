@@ -13,8 +13,8 @@ import cv2
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, change_of_jpegs, local_change, prepared
 from vip.extraction.quality import is_soft
+from vip.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, change_of_jpegs, local_change, prepared
 from vip.records import Decision
 
 CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is

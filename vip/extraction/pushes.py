@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.local_change import prepared, window_mean
+from vip.local_change import prepared, window_mean
 from vip.records import Image
 
 LEAST_PUSHED = 0.1  # of the picture; below it is hardly begun, or a slow pan

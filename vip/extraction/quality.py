@@ -16,7 +16,7 @@ import cv2
 import numpy as np
 import numpy.typing as npt
 
-from vip.extraction.ranks import median
+from vip.ranks import median
 from vip.records import GreyPicture, Image, Quality
 
 WORKING_SIDE_PX = 640

@@ -19,8 +19,8 @@ import numpy.typing as npt
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer, Glimpse, in_parallel, mark_transitions, signature_of
 from vip.extraction.bad_frames import shows_same_view
 from vip.extraction.quality import WORKING_SIDE_PX, is_soft, sharpness_of, verdict
-from vip.extraction.ranks import median
 from vip.protocols import PictureKeeper
+from vip.ranks import median
 from vip.records import Frame, PacketIndex
 from vip.video import GLANCE_SIDE_PX, Reader
 

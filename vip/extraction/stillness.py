@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vip.extraction.ranks import median
+from vip.ranks import median
 from vip.records import PacketIndex
 
 AROUND_S = 1.0  # before a frame, and behind it: still on one side is enough, since a slide's last frame is one of the slide

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from vip.extraction.ranks import median, quantile
+from vip.ranks import median, quantile
 from vip.records import PacketIndex
 
 # Seconds before and behind a frame: its neighbourhood, and what is usual around that.

@@ -379,6 +379,13 @@ def _previous_picture(facts: KeyframeFacts) -> str:
 
 
 def _change_sentence(change: ViewChange, before: str, seed: int) -> str:
+    if change.content_changed:
+        return _choose(
+            seed,
+            f"the view is the same as in {before}, but what it shows has changed.",
+            f"the framing has not changed since {before}, but part of the picture has.",
+            f"the camera shows the same view as in {before}, with something else in it.",
+        )
     if change.kind == "same view":
         return _choose(
             seed,

@@ -19,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.cielab import cielab_of_picture
-from vip.extraction.ranks import median
+from vip.ranks import median
 
 WINDOW_PX = 5
 STRUCTURE_NOISE = 60.0  # added to the variances, so that noise on a flat wall is no structure

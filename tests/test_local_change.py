@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.extraction.analyses import picture
-from vip.extraction.local_change import (
+from vip.local_change import (
     ALL_CHANGED,
     ANOTHER_CONTENT,
     ANOTHER_CONTENT_ON_PAGE,

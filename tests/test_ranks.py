@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.extraction.ranks import median, quantile
+from vip.ranks import median, quantile
 
 whole = st.integers(-(2**40), 2**40).map(float)
 broken = st.floats(-1e12, 1e12, allow_nan=False, allow_subnormal=False)
