@@ -44,6 +44,7 @@ MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty back
 INK_LEAVES = 0.75  # share of the background that letters leave beside them as it was (0.88 and more); inserts and people cover it (0.61)
 PAGE_VARIANCE = 1.0  # of most windows of the background that lines join on (0.2 at most in 222 pairs); a calm view of nature has 2.2
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
+PNG = b"\x89PNG"  # thumbnails with transparent places; all others are JPEG
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 64  # pictures kept ready for being compared: 280 KB each
 COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
@@ -110,10 +111,15 @@ ALL_CHANGED = LocalChange(share=1.0, solid=1.0, content=1.0, content_above=1.0, 
 
 
 class SmallPicture:
-    """A thumbnail, prepared for being compared."""
+    """A thumbnail, prepared for being compared.
 
-    def __init__(self, rgb: npt.NDArray[np.uint8]) -> None:
+    Args:
+        ignored: the places that do not count as a change; None where all do.
+    """
+
+    def __init__(self, rgb: npt.NDArray[np.uint8], ignored: Mask | None = None) -> None:
         self.rgb = rgb
+        self.ignored = ignored
         lab = cielab_of_picture(rgb).astype(np.float32)
         self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
         self.mean = window_mean(self.lightness)
@@ -134,10 +140,15 @@ def change_of_jpegs(before: bytes, now: bytes) -> LocalChange:
 
 
 @lru_cache(maxsize=PREPARED)
-def prepared(jpeg: bytes) -> SmallPicture | None:
-    """Return the picture of a thumbnail; None where it cannot be decoded."""
-    bgr = cv2.imdecode(np.frombuffer(jpeg, np.uint8), cv2.IMREAD_COLOR) if jpeg else None
-    return None if bgr is None else SmallPicture(np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8))
+def prepared(thumbnail: bytes) -> SmallPicture | None:
+    """Return the picture of a thumbnail, without the places where it is transparent; None where it cannot be decoded."""
+    encoded = np.frombuffer(thumbnail, np.uint8)
+    bgr = cv2.imdecode(encoded, cv2.IMREAD_COLOR) if thumbnail else None
+    if bgr is None:
+        return None
+    channels = cv2.imdecode(encoded, cv2.IMREAD_UNCHANGED) if thumbnail.startswith(PNG) else None
+    ignored = channels[..., 3] == 0 if channels is not None and channels.shape[2:] == (4,) else None
+    return SmallPicture(np.asarray(cv2.cvtColor(bgr, cv2.COLOR_BGR2RGB), np.uint8), ignored)
 
 
 def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
@@ -146,9 +157,11 @@ def local_change(before: SmallPicture, now: SmallPicture) -> LocalChange:
         return ALL_CHANGED
     flicker = _flicker(before, now)
     lost, new = _lost_and_new(before, now, flicker)
+    had, has = before.has_content, now.has_content
+    if now.ignored is not None:
+        lost, new, had, has = (mask & ~now.ignored for mask in (lost, new, had, has))
     if not lost.any() and not new.any():
         return UNCHANGED
-    had, has = before.has_content, now.has_content
     joined = new & has & ~had
     as_it_was = np.abs(now.lightness - before.mean - flicker) < SAME_LIGHTNESS
     as_it_was &= _is_near(now.colour, before.chroma)

@@ -15,8 +15,8 @@ import pytest
 
 from tests.extraction.analyses import picture
 from tests.extraction.films import RATE, Shot, film, show, view
-from tests.extraction.test_local_change import with_person
 from tests.media import Clip, Clips, card, number_in, write
+from tests.test_local_change import with_person
 from vip.extraction import candidate_search, closer_look, settled
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import bad_frames

@@ -7,7 +7,7 @@ import numpy as np
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.extraction.indices import steady
 from tests.extraction.test_distinct import ANALYZER, analyses
-from tests.extraction.test_local_change import with_person
+from tests.test_local_change import with_person
 from vip.extraction.closer_look import frames_beside_passing
 from vip.records import Frame
 

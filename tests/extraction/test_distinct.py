@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from tests.extraction.analyses import TIME_BASE, picture
-from tests.extraction.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
+from tests.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.distinct import DistinctPicture, distinct_pictures, passing
 from vip.models.classic import ClassicEmbedder

@@ -11,7 +11,7 @@ import pytest
 
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import EMBEDDER, analyses
-from tests.extraction.test_local_change import LINES, OTHERS, slide
+from tests.test_local_change import LINES, OTHERS, slide
 from vip.extraction.bad_frames import bad_frames
 from vip.extraction.embeddings import embeddings_of
 from vip.extraction.other_pictures import other_pictures

@@ -10,7 +10,7 @@ import pytest
 
 from tests.extraction.analyses import picture
 from tests.extraction.test_distinct import BOUND, EMBEDDER, analyses
-from tests.extraction.test_local_change import LINES, OTHERS, noisy, slide, with_person
+from tests.test_local_change import LINES, OTHERS, noisy, slide, with_person
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.copies import copies
 from vip.extraction.embeddings import embeddings_of

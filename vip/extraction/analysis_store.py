@@ -29,7 +29,7 @@ SHARES = tuple(field.name for field in fields(FrameMeasures) if field.name != "q
 
 
 def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
-    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition` and `is_still` bool (N,).
+    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition`, `is_still` and `is_calm` bool (N,).
 
     And each number of `FrameMeasures` beside the quality, float64 (N,); and `view` float32 (N, 1544), unless the vectors in
     embeddings.npz are the same.
@@ -39,6 +39,7 @@ def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
         "signature": np.stack([analysis.signature for analysis in analyses]),
         "in_transition": np.array([analysis.in_transition for analysis in analyses], bool),
         "is_still": np.array([analysis.is_still for analysis in analyses], bool),
+        "is_calm": np.array([analysis.is_calm for analysis in analyses], bool),
         **{name: np.array([getattr(analysis.measured, name) for analysis in analyses], np.float64) for name in SHARES},
     }
     if any(analysis.view is not analysis.vector for analysis in analyses):
@@ -68,7 +69,7 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
 
 def _fit(columns: Columns, rows: int) -> bool:
     """Return whether all are there, of this many rows, with the shapes and types that `write_analyses` gives them."""
-    kinds = {"pts": "i", "in_transition": "b", "is_still": "b", **dict.fromkeys(SHARES, "f")}
+    kinds = {"pts": "i", "in_transition": "b", "is_still": "b", "is_calm": "b", **dict.fromkeys(SHARES, "f")}
     flat = all(name in columns and columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in kinds.items())
     signature, view = columns.get("signature"), columns.get("view")
     seen = signature is not None and signature.shape == (rows, *reversed(SIGNATURE_SIZE), 3) and signature.dtype == np.uint8
@@ -89,6 +90,7 @@ def _analysis(row: Candidate, columns: Columns, place: int, vector: np.ndarray, 
         detections=row.detections,
         in_transition=bool(columns["in_transition"][place]),
         is_still=bool(columns["is_still"][place]),
+        is_calm=bool(columns["is_calm"][place]),
         stands_in_for=row.stands_in_for,
     )
 

@@ -24,7 +24,7 @@ from vip.cores import cores as core_count
 from vip.cores import one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, sharpness_of, shows_nothing
 from vip.extraction.spool import Spool, Spooled
-from vip.extraction.stillness import still_frames
+from vip.extraction.stillness import calm_frames, still_frames
 from vip.extraction.transitions import activity_of
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
@@ -70,6 +70,8 @@ class FrameAnalysis:
     """Beside a cut, a cross-fade or a fast pan (`vip.extraction.transitions`)."""
     is_still: bool = False
     """Nothing moves just before or just behind it (`vip.extraction.stillness`)."""
+    is_calm: bool = False
+    """No more moves around it than in the calm stretches of its video (`vip.extraction.stillness`)."""
     stands_in_for: int | None = None
 
     def __repr__(self) -> str:
@@ -236,10 +238,13 @@ def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterato
 
 
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Set `in_transition` and `is_still` as the packets around each frame say."""
+    """Set `in_transition`, `is_still` and `is_calm` as the packets around each frame say."""
     pts = [analysis.pts for analysis in analyses]
-    flags = zip(analyses, activity_of(index).in_transition(pts).tolist(), still_frames(index, pts).tolist(), strict=True)
-    return [replace(analysis, in_transition=in_transition, is_still=is_still) for analysis, in_transition, is_still in flags]
+    flags = (activity_of(index).in_transition(pts), still_frames(index, pts), calm_frames(index, pts))
+    return [
+        replace(analysis, in_transition=in_transition, is_still=is_still, is_calm=is_calm)
+        for analysis, in_transition, is_still, is_calm in zip(analyses, *(flag.tolist() for flag in flags), strict=True)
+    ]
 
 
 def in_parallel(

@@ -29,6 +29,9 @@ RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates 
 PICTURE_S = 1.0  # what moves and is shown for less is on its way
 SHOT_S, SHOT_STRENGTH = 0.3, 3.0  # but not a shot: its frames are alike, and far from those before it and behind it
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
+KEPT_WHERE_IT_CAME_BACK = 0.04
+"""Share of the content that may have gone. Lines join neighbours; among all pairs of a talk chance finds slides with few words that look as
+if one had been made of the other."""
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
 
 ANY_BOUND = 0.5  # where local changes decide alone, it matters only that there is one
@@ -124,7 +127,8 @@ class _Comparison:
         one, other = (self.frames[run.last].signature.astype(np.int16) for run in (before, now))
         if float((np.abs(one - other).max(axis=2) > CELL_LEVELS).mean()) > OTHER_CELLS:
             return None
-        if self.change(now.last, before.last).is_progress:
+        back = self.change(now.last, before.last)
+        if back.is_progress and back.gone < KEPT_WHERE_IT_CAME_BACK:
             return self.redundant  # as the other was before all lines had joined
         likeness = self._as_likeness(self.change(before.last, now.last), restless)
         return likeness if likeness > self.redundant else None

@@ -15,6 +15,7 @@ from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
 from vip.extraction.faint_copies import faint_copies
 from vip.extraction.good_frames import prunable
+from vip.extraction.insets import without_inset
 from vip.extraction.objects import poor_in_objects
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
@@ -75,6 +76,7 @@ def select_from(
     notes: list[str] = []
     as_is = pruner.capabilities.as_is
     if not as_is:
+        frames = without_inset(frames)
         dropped = bad_frames(frames, min_sharpness)
         if least_bad := keep_best_of_bad(frames, dropped, min_sharpness):
             notes.append(f"Every frame that was looked at is {least_bad}; the best of them are kept.")

@@ -1,4 +1,4 @@
-"""Which frames stand still on screen, as the sizes of the packets around them tell without decoding."""
+"""Which frames stand still on screen, or move no more than usual, as the sizes of the packets around them tell without decoding."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from vip.ranks import median
+from vip.ranks import median, quantile
 from vip.records import PacketIndex
 
 AROUND_S = 1.0  # before a frame, and behind it: still on one side is enough, since a slide's last frame is one of the slide
@@ -17,6 +17,9 @@ NEAR_S, MOVES_SHARE_OF_SYNC = 0.25, 0.03  # no packet so near is larger: nothing
 REFERENCE_WITHIN = 4  # packets; at few frames a second, what has begun to move is in the next one that others refer to, farther off
 SHOWN_FOR_S = 2.0  # a frame that no other follows for so long is a still, as in slide shows of few frames
 LEAST_PACKETS = 3
+CALM_S, CALM_SHARE, TIMES_CALM = 0.5, 0.3, 3.0
+"""Seconds before a frame, and behind it, the share of the packets that are calm, and how much larger most packets there may be. In 16 talks
+with a speaker in a window nine of ten frames of a slide lie below, and of those in which a page scrolls the fewest."""
 
 
 def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
@@ -45,3 +48,20 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
+
+
+def calm_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """bool (N,): whether no more moves just before or just behind each of these frames than in the calm stretches of the video."""
+    if index.is_sparse or index.by_decoding or index.is_sync.all():
+        return np.zeros(len(pts), bool)
+    order = index.by_time
+    is_between = ~index.is_sync[order]
+    times, sizes = index.pts[order][is_between] * float(index.time_base), index.size_bytes[order][is_between]
+    most_bytes = TIMES_CALM * quantile(sizes, CALM_SHARE)
+    at = np.asarray(pts, np.int64) * float(index.time_base)
+    edges = (np.searchsorted(times, at + aside_s, "right").tolist() for aside_s in (-CALM_S, 0.0, CALM_S))
+
+    def is_calm(packets: npt.NDArray[np.int64]) -> bool:
+        return len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes
+
+    return np.array([is_calm(sizes[start:here]) or is_calm(sizes[here:end]) for start, here, end in zip(*edges, strict=True)], bool)

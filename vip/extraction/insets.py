@@ -1,0 +1,136 @@
+"""Slides beside a window in which a speaker moves, as recordings of lectures and calls have them: the slides without the window.
+
+Whoever counts slides does not count how the speaker sits. But packets say that something moves all the time, no slide is like the next
+frame of itself, and where everything is restless a change of words is no other picture. So the window is sought: the one place that
+changes between most frames that follow each other, while on a page around it now nothing changes at all, and now another slide comes.
+
+In: the analyses of all frames. Out: the same with the window painted over, and what stands on screen beside it counted as still.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, NamedTuple
+
+import cv2
+import numpy as np
+import numpy.typing as npt
+
+from vip.extraction.analyze import SIGNATURE_SIZE, FrameAnalysis
+from vip.ranks import median
+
+if TYPE_CHECKING:
+    from vip.local_change import SmallPicture
+
+LEAST_FRAMES = 6
+MOVED_LEVELS = 3  # of 255, in a cell of the signature: coding changes less
+CALMEST = 0.4  # share of the steps from frame to frame that show where the window is: the others show other slides too
+OFTEN = 0.2  # of these steps change a cell of the window
+MOST_AREA = 0.3  # of the picture; where more moves, that is what is shown
+ACTIVE, ACTIVE_STEPS = 0.02, 0.6  # share of the window that changes, and of the steps that change so much of it
+STRAY_CELLS = 2  # outside, that may change on a page that stands still
+STILL_STEPS = 0.12  # of all steps; elsewhere another slide comes
+BACKGROUND_VARIANCE = 0.2  # of most 5x5 windows of the background: 0.18 at most on 16 drawn pages, 0.23 in a dark hall
+LOOKED_AT = 32  # frames that say whether this is a page, and what is of its template
+ALWAYS = 0.95  # of the frames; what is in so many is of the template
+SAME_LIGHTNESS = 14.0  # of 255, in the mean of a 5x5 window
+BESIDE, WINDOW = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
+
+Mask = npt.NDArray[np.bool_]
+
+
+class Box(NamedTuple):
+    """Rows and columns of the signature's cells."""
+
+    rows: slice
+    columns: slice
+
+    def on(self, shape: tuple[int, ...]) -> tuple[slice, slice]:
+        """Return rows and columns of a picture with this height and width."""
+        sides = zip(self, shape, reversed(SIGNATURE_SIZE), strict=False)
+        rows, columns = (slice(cells.start * side // count, -(-min(count, cells.stop) * side // count)) for cells, side, count in sides)
+        return rows, columns
+
+
+def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
+    """Return the frames with the window painted over in signatures and thumbnails; the same frames where there is no such window.
+
+    In thumbnails what always stands on the page, such as bars and a logo, is transparent like the window: `local_change` leaves it out.
+    """
+    if len(frames) < LEAST_FRAMES:
+        return frames
+    signatures = np.stack([frame.signature for frame in frames]).astype(np.int16)
+    moved = np.abs(np.diff(signatures, axis=0)).max(axis=3) > MOVED_LEVELS
+    box = _inset(moved)
+    if box is None:
+        return frames
+    outside = moved.copy()
+    outside[:, *box] = False
+    stands_still = outside.sum(axis=(1, 2)) <= STRAY_CELLS
+    is_active = moved[:, *box].mean(axis=(1, 2)) > ACTIVE
+    if not STILL_STEPS <= stands_still.mean() < 1 or is_active.mean() < ACTIVE_STEPS:
+        return frames
+    pictures = _some_pictures(frames)
+    if not _is_page(pictures, box):
+        return frames
+    is_still = np.append(stands_still, False) | np.append(False, stands_still)
+    colour = np.median(signatures.reshape(-1, 3), axis=0).astype(np.uint8)
+    ignored = _ignored(pictures, box)
+    return [_painted(frame, box, colour, ignored, is_still=still) for frame, still in zip(frames, is_still.tolist(), strict=True)]
+
+
+def _inset(moved: npt.NDArray[np.bool_]) -> Box | None:
+    """Return the largest place that moves often, one cell wider, from bool (N - 1, 18, 32); None where there is none or it is too large."""
+    share = moved.mean(axis=(1, 2))
+    often = moved[share <= np.quantile(share, CALMEST)].mean(axis=0) >= OFTEN
+    count, pieces = cv2.connectedComponents(cv2.dilate(often.astype(np.uint8), BESIDE))
+    if count < 2:
+        return None
+    largest = max(range(1, count), key=lambda piece: int((often & (pieces == piece)).sum()))
+    rows, columns = (slice(max(0, int(at.min()) - 1), int(at.max()) + 2) for at in np.nonzero(often & (pieces == largest)))
+    area = np.zeros(often.shape, bool)
+    area[rows, columns] = True
+    return Box(rows, columns) if area.mean() <= MOST_AREA else None
+
+
+def _some_pictures(frames: Sequence[FrameAnalysis]) -> list[SmallPicture]:
+    """Return some thumbnails of one size from all over the video."""
+    from vip.local_change import prepared  # which few videos need
+
+    found = (prepared(frame.thumbnail) for frame in frames[:: -(-len(frames) // LOOKED_AT)])
+    pictures = [picture for picture in found if picture is not None]
+    return [picture for picture in pictures if picture.mean.shape == pictures[0].mean.shape]
+
+
+def _is_page(pictures: Sequence[SmallPicture], box: Box) -> bool:
+    """Return whether the background beside the window is as flat as that of what is drawn."""
+    variances = []
+    for picture in pictures:
+        background = ~picture.has_content
+        background[box.on(background.shape)] = False
+        variances.append(median(picture.variance[background]) if background.any() else np.inf)
+    return bool(variances) and median(variances) < BACKGROUND_VARIANCE
+
+
+def _ignored(pictures: Sequence[SmallPicture], box: Box) -> Mask:
+    """Return the places of the thumbnails that do not count: the window, and what always stands on the page."""
+    shape = pictures[0].mean.shape
+    always = np.mean([picture.has_content for picture in pictures], axis=0) >= ALWAYS
+    darkest, lightest = np.quantile([picture.mean for picture in pictures], (1 - ALWAYS, ALWAYS), axis=0)
+    window = np.zeros(shape, np.uint8)
+    window[box.on(shape)] = 1
+    return np.asarray((cv2.dilate(window, WINDOW) > 0) | (always & (lightest - darkest < SAME_LIGHTNESS)), bool)
+
+
+def _painted(frame: FrameAnalysis, box: Box, colour: npt.NDArray[np.uint8], ignored: Mask, *, is_still: bool) -> FrameAnalysis:
+    """Return a frame with the window in one colour."""
+    signature = frame.signature.copy()
+    signature[box] = colour
+    is_still = is_still or frame.is_still or (frame.is_calm and not frame.in_transition)
+    bgr = cv2.imdecode(np.frombuffer(frame.thumbnail, np.uint8), cv2.IMREAD_COLOR)
+    if bgr is None or bgr.shape[:2] != ignored.shape:
+        return replace(frame, signature=signature, is_still=is_still)
+    bgr[box.on(bgr.shape)] = colour[::-1]
+    alpha = np.where(ignored, 0, 255).astype(np.uint8)
+    return replace(frame, signature=signature, thumbnail=cv2.imencode(".png", np.dstack([bgr, alpha]))[1].tobytes(), is_still=is_still)
