@@ -14,6 +14,7 @@ or scrolls, nothing is labelled: a keyframe from there shows no picture and coun
     zoom, pan                   photographs under a slow camera
     scroll                      a long page that is scrolled and read, screen by screen
     browser                     the same inside bars that stand still, by more and by less than a screen
+    speaker                     slides or screens with a speaker in a window, in a corner or beside them
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ import json
 import random
 import string
 from collections.abc import Callable, Iterator, Sequence
+from copy import copy
 from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import partial
@@ -81,6 +83,12 @@ class Script:
         self.chance = random.Random(f"{self.kind}-{self.seed}")
         self.size = self.chance.choice(SIZES)
         self.coding = Coding(self.chance.choice((50, 100, 250)), 40 if self.kind == "lowrate" else self.chance.choice((20, 24, 28)))
+
+    def of_size(self, width: int, height: int) -> Script:
+        """The same script, and the same chance, for a part of the picture."""
+        part = copy(self)
+        part.size = width, height
+        return part
 
 
 class Span(TypedDict):
@@ -494,9 +502,37 @@ def _standing(person: Person, view: Image, x: float, time_s: float) -> Image:
 
 def head(script: Script) -> Iterator[Stretch]:
     """A speaker who fills much of the picture, moves a little and now and then gestures."""
-    chance, (width, height) = script.chance, script.size
+    chance, (_, height) = script.chance, script.size
     view, person = cv2.GaussianBlur(_view(script), (0, 0), height / 120), _person(chance)
     lines = [_words(chance, 3, 7) for _ in range(12)] if chance.random() < 0.5 else []
+    return _noisy(script, iter([Stretch("speaker", chance.uniform(25, 40), _speaker(view, person, lines))]), 2)
+
+
+def speaker(script: Script) -> Iterator[Stretch]:
+    """Slides or screens, in whose corner or beside which a speaker moves in a window."""
+    chance, (width, height) = script.chance, script.size
+    is_beside, across = chance.random() < 0.5, chance.uniform(0.16, 0.28)
+    window_width = round(across * width)
+    window = script.of_size(window_width, 3 * window_width // 4)
+    talking = _speaker(cv2.GaussianBlur(_view(window), (0, 0), 1), _person(chance), [])
+    noise = np.random.default_rng(script.seed)
+    page_width = width - window_width if is_beside else width
+    page = script.of_size(page_width, page_width * height // width)
+    top, left = (0, page_width) if is_beside else (chance.choice((8, height - window.size[1] - 8)), width - window_width - 8)
+
+    def draw(inner: Draw, offset_s: float, time_s: float) -> Image:
+        picture = np.zeros((height, width, 3), np.uint8)
+        picture[(height - page.size[1]) // 2 :][: page.size[1], :page_width] = inner(time_s)
+        shown = talking(offset_s + time_s)
+        picture[top : top + window.size[1], left : left + window_width] = cv2.add(shown, noise.normal(0, 3, shown.shape), dtype=cv2.CV_8U)
+        return picture
+
+    return _over(chance.choice((few_slides, screens))(page), draw)
+
+
+def _speaker(view: Image, person: Person, lines: Sequence[str]) -> Draw:
+    """Head and shoulders before a view, with or without subtitles."""
+    height, width = view.shape[:2]
     large = replace(person, height=0.96)
     canvas = np.zeros((4 * height, width, 3), np.uint8)  # the speaker stands far below the picture
     size, foot = 0.96 * len(canvas), 0.97 * len(canvas)
@@ -518,7 +554,7 @@ def head(script: Script) -> Iterator[Stretch]:
             )
         return image
 
-    return _noisy(script, iter([Stretch("speaker", chance.uniform(25, 40), draw)]), 2)
+    return draw
 
 
 def _moved(script: Script, *, zoom: float, shift: float) -> Iterator[Stretch]:
@@ -556,6 +592,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
     "pan": partial(_moved, zoom=1.0, shift=0.12),
     "scroll": scroll,
     "browser": browser,
+    "speaker": speaker,
 }
 
 

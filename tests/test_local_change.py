@@ -22,6 +22,7 @@ from vip.local_change import (
     SmallPicture,
     change_of_jpegs,
     local_change,
+    prepared,
 )
 from vip.records import Image
 
@@ -266,3 +267,39 @@ def test_a_thumbnail_that_cannot_be_decoded_is_all_changed() -> None:
     _, jpeg = cv2.imencode(".jpg", picture(1))
     assert change_of_jpegs(jpeg.tobytes(), b"no picture") == change_of_jpegs(b"", jpeg.tobytes()) == ALL_CHANGED
     assert change_of_jpegs(jpeg.tobytes(), jpeg.tobytes()) == UNCHANGED
+
+
+# ---------------------------------------------------------------- places that do not count
+
+
+def with_alpha(image: Image, ignored: slice) -> bytes:
+    """A PNG of 160 px whose rows of this slice are transparent."""
+    small = np.asarray(cv2.resize(image, (160, 90), interpolation=cv2.INTER_AREA), np.uint8)
+    alpha = np.full((90, 160), 255, np.uint8)
+    alpha[ignored] = 0
+    return cv2.imencode(".png", np.dstack([small[..., ::-1], alpha]))[1].tobytes()
+
+
+@pytest.mark.parametrize(("ignored", "counts"), [(slice(0, 0), True), (slice(45, 90), False)])
+def test_what_changes_where_a_thumbnail_is_transparent_does_not_count(ignored: slice, counts: bool) -> None:
+    one, other = slide(*LINES), with_insert(slide(*LINES))  # it lies in the lower half
+    found = change_of_jpegs(with_alpha(one, ignored), with_alpha(other, ignored))
+    assert (found.strength(STANDS_STILL) >= 1) == counts
+    assert (found == UNCHANGED) != counts
+
+
+def test_what_is_transparent_is_no_content_either() -> None:
+    before, now = slide(*LINES), slide(OTHERS[0], *LINES[1:])
+    whole, half = (change_of_jpegs(with_alpha(before, part), with_alpha(now, part)) for part in (slice(0, 0), slice(25, 90)))
+    assert 0 < 1.2 * whole.content < half.content
+    assert 0 < 1.2 * whole.gone < half.gone
+
+
+@pytest.mark.parametrize("channels", [1, 3])
+def test_a_thumbnail_without_transparency_counts_whole(channels: int) -> None:
+    small = np.asarray(cv2.resize(slide(*LINES), (160, 90), interpolation=cv2.INTER_AREA), np.uint8)
+    png = cv2.imencode(".png", small[..., 0] if channels == 1 else small)[1].tobytes()
+    found = prepared(png)
+    assert found is not None
+    assert found.ignored is None
+    assert found.rgb.shape == (90, 160, 3)

@@ -28,6 +28,7 @@ LOOKS = [
         40,
         in_transition=True,
         is_still=True,
+        is_calm=True,
         measured=measured(1 / 3, contrast=0.3, brightness=0.1, not_dark=0.9, not_light=0.8, bright=0.7, dim=0.6),
     ),
     analysis(120, stands_in_for=80, detections=None),

@@ -12,7 +12,8 @@ import pytest
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
-from vip.extraction.distinct import DistinctPicture, distinct_pictures, passing
+from vip.extraction.distinct import KEPT_WHERE_IT_CAME_BACK, DistinctPicture, _Comparison, distinct_pictures, passing
+from vip.local_change import change_of_jpegs
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Frame, Image
@@ -65,6 +66,19 @@ def test_a_slide_that_comes_back_before_all_its_lines_had_joined_is_shown_with_a
     still = [replace(frame, is_still=True) for frame in analyses(pages)]
     found = distinct_pictures(still, lambda a, b: 0.95, BOUND)[0]
     assert [(one.rows, one.fullest) for one in found] == [((0, 1, 3), 1), ((2,), None)]
+
+
+@pytest.mark.parametrize(("share", "came_back"), [(KEPT_WHERE_IT_CAME_BACK * 0.9, True), (KEPT_WHERE_IT_CAME_BACK * 1.1, False)])
+def test_a_slide_with_few_words_has_not_come_back_as_one_with_more(monkeypatch: pytest.MonkeyPatch, share: float, came_back: bool) -> None:
+    """Neighbours may lose more while lines join: an edge of a letter, a line that is drawn anew."""
+    few, many = slide(*LINES[:1]), slide(*LINES)
+    progress = replace(change_of_jpegs(*(frame.thumbnail for frame in analyses([few, many]))), gone=share)
+    assert progress.is_progress
+    frames = [replace(frame, is_still=True) for frame in analyses([many, picture(5), few])]
+    change = _Comparison.change
+    monkeypatch.setattr(_Comparison, "change", lambda self, a, b: progress if (a, b) == (2, 0) else change(self, a, b))
+    found = distinct_pictures(frames, lambda a, b: 0.0, BOUND)[0]
+    assert [one.rows for one in found] == ([(0, 2), (1,)] if came_back else [(0,), (1,), (2,)])
 
 
 def test_a_still_picture_that_comes_back_is_the_same_again() -> None:

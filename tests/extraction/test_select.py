@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.analyses import TIME_BASE, analysis, measured, picture
+from tests.extraction.test_insets import SLIDES, with_speaker
 from vip.errors import InputError
 from vip.extraction import picture_count
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
@@ -607,6 +608,17 @@ def test_as_many_keyframes_as_are_asked_for_are_kept_where_pages_stand_still(key
     assert len(kept) == keyframes
     if keyframes >= 4:
         assert {place // 5 for place in kept if place % 5 in (0, 1)} == {0, 1, 2, 3}
+
+
+@pytest.mark.parametrize("keyframes", [None, 3])
+def test_slides_beside_a_speaker_are_kept_once_each(keyframes: int | None) -> None:
+    images = [with_speaker(page, number) for number, page in enumerate(page for page in SLIDES for _ in range(4))]
+    frames = [replace(frame, time_s=5.0 * number) for number, frame in enumerate(looks_of(images))]
+    decisions, _, _ = select_from(
+        frames, embeddings_of(frames, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.88, min_sharpness=None
+    )
+    kept = [number for number, decision in enumerate(decisions) if decision.kept]
+    assert [number // 4 for number in kept] == [0, 1, 2]
 
 
 def test_where_less_than_a_third_stands_still_pictures_are_not_counted(monkeypatch: pytest.MonkeyPatch) -> None:

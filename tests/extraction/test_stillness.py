@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
-from vip.extraction.stillness import MOVES_SHARE_OF_SYNC, STILL_BYTES, still_frames
+from vip.extraction.stillness import MOVES_SHARE_OF_SYNC, STILL_BYTES, TIMES_CALM, calm_frames, still_frames
 
 STILL, SECONDS = 50, 8
 
@@ -103,3 +103,36 @@ def test_one_packet_nearby_that_is_large_says_that_something_moves(burst: float,
     sizes = slides()
     sizes[[98, 102]] = round(burst * SYNC)
     assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
+
+
+# ---------------------------------------------------------------- no more than usual
+
+
+def talk(*scrolls_s: float) -> np.ndarray:
+    """Sizes of packets, 25 a second, of a speaker beside a page that scrolls from these times on for a second."""
+    sizes = np.full(SECONDS * 25, 1000)
+    sizes[0] = SYNC
+    for start_s in scrolls_s:
+        sizes[round(start_s * 25) : round(start_s * 25) + 25] = LARGE
+    return sizes
+
+
+def test_beside_a_speaker_who_moves_a_page_is_calm_but_where_it_scrolls() -> None:
+    index = index_of(talk(3.0))
+    assert calm_frames(index, at(1.0, 2.96, 3.5, 4.04, 6.0)).tolist() == [True, True, False, True, True]
+    assert not still_frames(index, at(1.0, 6.0)).any()
+
+
+@pytest.mark.parametrize(("times", "is_calm"), [(TIMES_CALM, True), (TIMES_CALM + 0.1, False)])
+def test_what_is_usual_is_so_many_times_what_calm_packets_have(times: float, is_calm: bool) -> None:
+    sizes = talk()
+    sizes[75:125] = round(1000 * times)
+    assert calm_frames(index_of(sizes), at(4.0)).tolist() == [is_calm]
+
+
+def test_packets_that_do_not_tell_call_nothing_calm() -> None:
+    index = index_of(talk())
+    assert calm_frames(index, at(4.0)).all()
+    for untold in (replace(index, is_sync=np.ones(len(index.pts), bool)), replace(index, by_decoding=True)):
+        assert not calm_frames(untold, at(4.0)).any()
+    assert calm_frames(index, []).shape == (0,)
