@@ -93,6 +93,32 @@ def test_what_always_stands_on_the_page_does_not_count() -> None:
     )
 
 
+def test_what_takes_the_place_of_something_else_does_count() -> None:
+    """All of them have a chart, in the same place, and nothing else."""
+    pages = []
+    for seed in range(3):
+        pages.append(slide())
+        squares = np.random.default_rng(seed).integers(0, 2, (18, 32, 1), np.uint8) * 200
+        pages[-1][40:184, 40:296] = np.repeat(np.repeat(squares, 8, axis=0), 8, axis=1)
+    bare = without_inset(talk(pages=pages))
+    assert strength(bare[0], bare[4]) >= 1
+    assert strength(bare[4], bare[8]) >= 1
+
+
+@pytest.mark.parametrize(("levels", "seen"), [(2, True), (8, False)])
+def test_what_coding_changes_is_no_movement(levels: int, seen: bool) -> None:
+    pages = [np.asarray(page - page // 8 - levels * (number % 2), np.uint8) for page in SLIDES for number in range(4)]
+    assert is_seen(looks([with_speaker(page, number) for number, page in enumerate(pages)])) == seen
+
+
+@pytest.mark.parametrize(("width", "seen"), [(20, True), (200, False)])
+def test_a_clock_may_run_on_the_page_and_nothing_larger(width: int, seen: bool) -> None:
+    images = [with_speaker(page, number) for number, page in enumerate(page for page in SLIDES for _ in range(4))]
+    for number, image in enumerate(images):
+        image[20:40, 400 : 400 + width] = 60 + 40 * (number % 2)
+    assert is_seen(looks(images)) == seen
+
+
 # ---------------------------------------------------------------- what is no window
 
 
@@ -136,8 +162,8 @@ def test_where_each_frame_is_another_slide_nobody_knows() -> None:
 
 
 def test_a_few_frames_say_nothing() -> None:
-    assert is_seen(talk()[: LEAST_FRAMES + 3])
-    assert not is_seen(talk()[: LEAST_FRAMES - 1])
+    assert is_seen(talk(3)[:LEAST_FRAMES])
+    assert not is_seen(talk(3)[: LEAST_FRAMES - 1])
     assert without_inset([]) == []
 
 

@@ -14,7 +14,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.extraction.analyses import TIME_BASE, analysis, measured, picture
-from tests.extraction.test_insets import SLIDES, with_speaker
+from tests.extraction.test_insets import with_speaker
+from tests.test_local_change import LINES, OTHERS, slide
 from vip.errors import InputError
 from vip.extraction import picture_count
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
@@ -612,7 +613,8 @@ def test_as_many_keyframes_as_are_asked_for_are_kept_where_pages_stand_still(key
 
 @pytest.mark.parametrize("keyframes", [None, 3])
 def test_slides_beside_a_speaker_are_kept_once_each(keyframes: int | None) -> None:
-    images = [with_speaker(page, number) for number, page in enumerate(page for page in SLIDES for _ in range(4))]
+    pages = [slide(*LINES), slide(*LINES[:2], OTHERS[0]), slide(OTHERS[1], *LINES[1:])]
+    images = [with_speaker(page, number) for number, page in enumerate(page for page in pages for _ in range(4))]
     frames = [replace(frame, time_s=5.0 * number) for number, frame in enumerate(looks_of(images))]
     decisions, _, _ = select_from(
         frames, embeddings_of(frames, EMBEDDER), pruner=PRUNER, keyframes=keyframes, redundant=0.88, min_sharpness=None
