@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.extraction.pruning import at_angles, kept, prunable
 from tests.extraction.test_spread import frames as changing
 from vip.errors import BackendError
-from vip.extraction.pruners.algorithm1 import Algorithm1, Removal, prune
+from vip.extraction.pruners.algorithm1 import OWN, Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
 from vip.protocols import DistinctPictures
 from vip.records import Embeddings, Vectors
@@ -223,6 +223,18 @@ def test_each_keyframe_says_which_scene_it_stands_for() -> None:
     assert {reason for row, reason in thinned.reasons.items() if row > 3} == {"kept: stands for the scene from 0:04.00 to 0:05.00"}
 
 
+def test_a_slide_for_which_one_frame_stands_is_a_picture_of_its_own() -> None:
+    """Of the frames 1 and 3 others stand for the picture; frame 4 moves and stands for one too, and 5 shows none of its own."""
+    slides = DistinctPictures(number=[0, 0, 1, 1, 2, 2], stand_for=[0, 2, 4], spare=frozenset({1, 3}))
+    frames = replace(at_angles([0, 2, 40, 42, 80, 120]), pictures=slides)
+    assert Algorithm1(None).prune(frames, keep=4, redundant=0.8).reasons == {
+        0: OWN,
+        2: OWN,
+        4: OWN,
+        5: "kept: unlike those beside it",
+    }
+
+
 def test_a_keyframe_that_fills_a_long_gap_says_so_and_the_others_which_scene_they_stand_for() -> None:
     """Of 40 seconds the first eight show nearly the same; behind them each second changes something, and one turns a little."""
     signatures = changing(40, alike=8).signatures
@@ -291,7 +303,7 @@ def test_auto_keeps_the_frame_that_stands_for_each_picture_and_says_which_shows_
     assert list(thinned.curve) == [(2, 0.5), (3, 0.9)]
 
 
-def test_a_number_that_is_asked_for_does_not_look_at_pictures() -> None:
+def test_a_number_that_is_asked_for_goes_by_no_picture_that_does_not_stand_still() -> None:
     plain = at_angles([0, 40, 41, 80])
     counted = replace(plain, pictures=DistinctPictures([0, 0, 0, 0], [0]))
-    assert Algorithm1(None).prune(counted, keep=3, redundant=0.8) == Algorithm1(None).prune(plain, keep=3, redundant=0.8)
+    assert Algorithm1(None).prune(counted, keep=3, redundant=0.8).drops == Algorithm1(None).prune(plain, keep=3, redundant=0.8).drops

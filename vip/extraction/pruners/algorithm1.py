@@ -30,6 +30,7 @@ from vip.timecode import timecode
 from vip.wording import option
 
 PLAIN = "plain"
+OWN = "kept: a picture of its own"
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
 
@@ -61,10 +62,11 @@ class Algorithm1:
         held = [row in gaps_s for row in range(len(frames))]
         done = prune(frames.embeddings, frames.has_people, keep=left, held=held, text_weight=frames.text_weight)
         clocks = [timecode(time_s) for time_s in frames.times_s]
+        own = frozenset(frames.pictures.stand_for) if frames.pictures else frozenset[int]()
         return PruningResult(
             drops=[_drop(removal, clocks) for removal in done],
             kept="kept",
-            reasons={row: _reason(scenes.get(row), gap_s, clocks) for row, gap_s in gaps_s.items()},
+            reasons={row: _reason(scenes.get(row), gap_s, clocks, is_own=row in own) for row, gap_s in gaps_s.items()},
             bound=redundant,
             curve=[(len(frames) - removal.step + 1, removal.score) for removal in reversed(plain)],
         )
@@ -79,7 +81,7 @@ def _one_of_each(frames: Prunable, pictures: DistinctPictures, redundant: float)
     for removal in done:
         drop, shown = _drop(removal, clocks), clocks[pictures.stand_for[pictures.number[removal.index]]]
         drops.append(replace(drop, reason=f"{drop.reason}; {shown} shows this picture"))
-    return PruningResult(drops, "kept: a picture of its own", redundant, curve=pictures.curve)
+    return PruningResult(drops, OWN, redundant, curve=pictures.curve)
 
 
 def plainly_left(frames: Prunable, redundant: float) -> int:
@@ -95,11 +97,11 @@ def _left_at(removals: Sequence[Removal], redundant: float) -> int:
     return len(removals) + 1 - sum(1 for _ in takewhile(lambda removal: removal.score >= redundant, removals))
 
 
-def _reason(scene: range | None, gap_s: tuple[float, float], clocks: Sequence[str]) -> str:
+def _reason(scene: range | None, gap_s: tuple[float, float], clocks: Sequence[str], *, is_own: bool) -> str:
     if scene is None and gap_s != NO_GAP:
         return f"kept: nothing else shows the changes from {timecode(gap_s[0])} to {timecode(gap_s[1])}"
     if scene is None or len(scene) == 1:
-        return "kept: unlike those beside it"
+        return OWN if is_own else "kept: unlike those beside it"
     return f"kept: stands for the scene from {clocks[scene[0]]} to {clocks[scene[-1]]}"
 
 
