@@ -222,14 +222,14 @@ def test_a_blurred_frame_that_stands_still_and_shows_something_else_is_taken_bac
     """`other_pictures` has tests of its own; here it is a fake that names one of two."""
     seen: list[dict[int, str]] = []
 
-    def first_only(frames: object, dropped: dict[int, Decision]) -> list[int]:
+    def first_only(frames: object, dropped: dict[int, Decision], rule: str) -> list[int]:
         seen.append(rules(dropped))
-        return [0]
+        return [0] if rule == "blurred" else []
 
     monkeypatch.setattr(module, "other_pictures", first_only)
     frames = [same_view(0.0, 40.0), same_view(0.5, 300.0), same_view(1.0, 41.0)]
     assert rules(bad_frames(frames, None)) == {2: "blurred"}
-    assert seen == [{0: "blurred", 2: "blurred"}]
+    assert seen == [{0: "blurred", 2: "blurred"}, {2: "blurred"}]
 
 
 def test_a_frame_in_a_dissolve_blurs_no_other_however_sharp_it_is() -> None:
@@ -275,9 +275,16 @@ def test_the_fuller_one_is_among_three_that_are_left(between: int, goes: bool) -
 
 def test_a_frame_that_was_taken_back_goes_where_it_is_a_pale_copy(monkeypatch: pytest.MonkeyPatch) -> None:
     """A fake takes it back."""
-    monkeypatch.setattr(module, "other_pictures", lambda frames, dropped: list(dropped))
+    monkeypatch.setattr(module, "other_pictures", lambda frames, dropped, rule: list(dropped) if rule == "blurred" else [])
     frames = [replace(same_view(0.0, 40.0), measured=measured(40.0, contrast=0.1)), same_view(0.5, 300.0)]
     assert rules(bad_frames(frames, None)) == {0: "faded"}
+
+
+def test_a_pale_frame_that_stands_still_and_shows_something_else_is_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fake takes it back."""
+    monkeypatch.setattr(module, "other_pictures", lambda frames, dropped, rule: [0] if rule == "faded" else [])
+    frames = [pale(0, 0.1), pale(0.1, 0.11), pale(0.2, 0.3)]
+    assert rules(bad_frames(frames, None)) == {1: "faded"}
 
 
 @pytest.mark.parametrize(("before", "dropped"), [(3, True), (4, False)])

@@ -45,22 +45,22 @@ def replaced(decision: Decision, **changed: Any) -> Decision:
 
 def test_a_view_beside_the_same_with_a_detailed_insert_is_taken_back() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
-    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [0, 1]
+    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}, "blurred") == [0, 1]
 
 
 def test_where_nothing_else_says_so_packets_do() -> None:
     frames = analyses([SPARSE, FULL, FULL])
-    assert other_pictures(frames, {0: blurred_beside(1)}) == []
+    assert other_pictures(frames, {0: blurred_beside(1)}, "blurred") == []
     frames[0] = replace(frames[0], is_still=True)
-    assert other_pictures(frames, {0: blurred_beside(1)}) == [0]
+    assert other_pictures(frames, {0: blurred_beside(1)}, "blurred") == [0]
 
 
 def test_a_blurred_copy_stays_dropped() -> None:
     frames = analyses([softened(FULL), softened(FULL), FULL, FULL], step_s=1.0)
     dropped = bad_frames(frames, None)
     assert dropped[0].rule == dropped[1].rule == "blurred"
-    assert other_pictures(frames, dropped) == []
-    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}) == [], "it stands still, but shows the same"
+    assert other_pictures(frames, dropped, "blurred") == []
+    assert other_pictures(frames, {0: blurred_beside(2), 1: blurred_beside(2)}, "blurred") == [], "it stands still, but shows the same"
 
 
 @pytest.mark.parametrize("sigma", [4.0, 8.0, 16.0])
@@ -71,16 +71,41 @@ def test_a_copy_so_far_out_of_focus_that_its_cells_differ_stays_dropped(sigma: f
     dropped = bad_frames(frames, None)
     assert {index: decision.rule for index, decision in dropped.items()} == {0: "blurred", 1: "blurred"}
     copies = {0: blurred_beside(2), 1: blurred_beside(2)}
-    assert other_pictures(frames, copies) == []
+    assert other_pictures(frames, copies, "blurred") == []
     other = analyses([np.roll(out_of_focus, 150, axis=1)] * 2, step_s=1.0)
-    assert other_pictures([*other, *frames[2:]], copies) == [0, 1], "another picture, as soft"
+    assert other_pictures([*other, *frames[2:]], copies, "blurred") == [0, 1], "another picture, as soft"
 
 
 def test_only_what_was_dropped_as_a_copy_of_a_neighbour_is_taken_back() -> None:
     frames = analyses([SPARSE, SPARSE, FULL, FULL])
     copy = blurred_beside(2)
     for other in (replaced(copy, rule="in_transition"), replaced(copy, rule="dark"), replaced(copy, neighbours=())):
-        assert other_pictures(frames, {0: other, 1: copy}) == [1]
+        assert other_pictures(frames, {0: other, 1: copy}, "blurred") == [1]
+
+
+def faded(image: Image, share: float, level: int) -> Image:
+    """A picture on its way to black, grey or white."""
+    return np.asarray(np.round(share * image + (1 - share) * level), np.uint8)
+
+
+def test_a_slide_with_fewer_words_than_the_next_is_no_pale_copy_of_it() -> None:
+    frames = analyses([slide(*LINES[:2]), slide(*LINES[:2]), slide(*OTHERS, *LINES), slide(*OTHERS, *LINES)])
+    copies = {0: replaced(blurred_beside(2), rule="faded"), 1: replaced(blurred_beside(2), rule="faded")}
+    assert other_pictures(frames, copies, "faded") == [0, 1]
+    assert other_pictures(frames, copies, "blurred") == []
+    assert other_pictures([*frames[1:3], frames[3]], {0: replaced(copies[0], neighbours=(1,))}, "faded") == [], "it does not last"
+
+
+@pytest.mark.parametrize("level", [0, 128, 255])
+@pytest.mark.parametrize("share", [0.3, 0.6])
+@pytest.mark.parametrize("full", [FULL, slide(*LINES)])
+def test_a_pale_copy_stays_dropped_though_it_stands_still(full: Image, share: float, level: int) -> None:
+    pale = faded(full, share, level)
+    frames = analyses([pale, pale, full, full])
+    copies = {0: replaced(blurred_beside(2), rule="faded"), 1: replaced(blurred_beside(2), rule="faded")}
+    assert other_pictures(frames, copies, "faded") == []
+    other = analyses([np.roll(pale, 150, axis=1)] * 2)
+    assert other_pictures([*other, *frames[2:]], copies, "faded") == [0, 1], "another picture, as pale"
 
 
 @pytest.mark.parametrize(("few", "many"), [(picture(0), with_detail(picture(0))), (slide(*LINES), slide(*LINES, *OTHERS))])

@@ -65,9 +65,11 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
     _drop_blends(analyses, dropped)
     shapes = shapes_of([analysis.signature for analysis in analyses])
     _drop_blurred(analyses, shapes, dropped)
-    for index in other_pictures(analyses, dropped):
+    for index in other_pictures(analyses, dropped, "blurred"):
         del dropped[index]
     _drop_faded(analyses, shapes, dropped)
+    for index in other_pictures(analyses, dropped, "faded"):
+        del dropped[index]
     _drop_under_way(analyses, dropped)
     return dropped
 

@@ -1,13 +1,14 @@
-"""Frames that seem to be blurred copies of a neighbour but stand still on screen and show another picture.
+"""Frames that seem to be blurred or pale copies of a neighbour but stand still on screen and show another picture.
 
-A slide with few words is a third as sharp as the next one with many, and their vectors are alike: by these two numbers it is a blurred
-copy. An insert makes the view before it look blurred in the same way. Such frames are taken back; not one that shows what the sharper
-one shows once that is blurred, too: it is out of focus.
+A slide with few words is a third as sharp as the next one with many, and has less contrast, and their vectors are alike: by these numbers
+it is a copy. An insert makes the view before it look blurred in the same way. Such frames are taken back; not one that shows what the
+sharper one shows once that is blurred, too, or the fuller one in less light: it is out of focus, or in a fade.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal
 
 import cv2
 import numpy as np
@@ -22,19 +23,22 @@ OTHER_CELLS = 0.02  # share of the cells
 BLURS_PX = (1.0, 2.0, 4.0)  # of thumbnails, whose longest side is 160 px
 MOST_OTHER_CELLS = 0.1  # of a frame that is the same but for noise
 
-
-def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
-    """Return the indices of frames that were dropped as blurred copies of a neighbour and are still pictures of their own."""
-    blurred = [index for index, decision in dropped.items() if decision.rule == "blurred" and decision.neighbours]
-    return [index for index in blurred if _stays(frames, index) and _differ(frames, index, dropped[index].neighbours[0])]
+IsCopy = Callable[[FrameAnalysis, FrameAnalysis], bool]
 
 
-def _differ(frames: Sequence[FrameAnalysis], index: int, other: int) -> bool:
-    """Return whether two frames differ in more than their sharpness."""
+def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision], rule: Literal["blurred", "faded"]) -> list[int]:
+    """Return the indices of frames that were dropped by this rule as copies of a neighbour and are still pictures of their own."""
+    copies = [index for index, decision in dropped.items() if decision.rule == rule and decision.neighbours]
+    is_copy = {"blurred": _is_out_of_focus, "faded": _is_pale}[rule]
+    return [index for index in copies if _stays(frames, index) and _differ(frames, index, dropped[index].neighbours[0], is_copy)]
+
+
+def _differ(frames: Sequence[FrameAnalysis], index: int, other: int, is_copy: IsCopy) -> bool:
+    """Return whether two frames differ in more than their sharpness or light."""
     if _other_cells(frames, index, other) < OTHER_CELLS:
         return False
     change = change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail)
-    return change.strength(STANDS_STILL) >= 1 and not _is_out_of_focus(frames[index], frames[other])
+    return change.strength(STANDS_STILL) >= 1 and not is_copy(frames[index], frames[other])
 
 
 def _is_out_of_focus(soft: FrameAnalysis, sharp: FrameAnalysis) -> bool:
@@ -44,6 +48,16 @@ def _is_out_of_focus(soft: FrameAnalysis, sharp: FrameAnalysis) -> bool:
         return False
     blurred = (SmallPicture(np.asarray(cv2.GaussianBlur(other.rgb, (0, 0), sigma), np.uint8)) for sigma in BLURS_PX)
     return any(local_change(one, picture).strength(STANDS_STILL) < 1 for picture in blurred)
+
+
+def _is_pale(pale: FrameAnalysis, full: FrameAnalysis) -> bool:
+    """Return whether a frame shows what the other one shows, in the light that brings the two nearest."""
+    one, other = prepared(pale.thumbnail), prepared(full.thumbnail)
+    if one is None or other is None or one.rgb.shape != other.rgb.shape:
+        return False
+    contrast, level = np.polyfit(other.rgb.ravel(), one.rgb.ravel(), 1)
+    faded = SmallPicture(np.clip(contrast * other.rgb + level, 0, 255).astype(np.uint8))
+    return local_change(one, faded).strength(STANDS_STILL) < 1
 
 
 def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
