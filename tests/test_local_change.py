@@ -235,12 +235,20 @@ def test_a_piece_or_content_makes_another_picture_and_less_than_a_cursor_takes_b
     assert (replace(UNCHANGED, **found).strength(STANDS_STILL) >= 1) == is_another  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(("field", "limit"), [("gone", 0.12), ("joined", 0.6), ("background_left", 0.75)])
+@pytest.mark.parametrize(("field", "limit"), [("gone", 0.12), ("joined", 0.4), ("background_left", 0.75)])
 @pytest.mark.parametrize("is_page", [True, False])
 def test_lines_that_join_leave_what_was_there(field: str, limit: float, is_page: bool) -> None:
     joins = replace(UNCHANGED, share=0.5, gone=0.0, joined=1.0, background_left=1.0, is_page=is_page)
     assert joins.is_progress == is_page
     assert not replace(joins, **{field: limit}).is_progress
+
+
+@pytest.mark.parametrize(
+    ("gone", "joined", "is_progress"), [(0.03, 0.45, True), (0.03, 0.39, False), (0.05, 0.55, False), (0.05, 0.65, True)]
+)
+def test_what_is_written_by_hand_joins_where_nothing_went(gone: float, joined: float, is_progress: bool) -> None:
+    """It lies so close to what was written that half of what changed was no empty background."""
+    assert replace(UNCHANGED, share=0.5, gone=gone, joined=joined, is_page=True).is_progress == is_progress
 
 
 def test_equal_pictures_did_not_change_and_other_shapes_changed_all() -> None:

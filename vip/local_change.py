@@ -40,7 +40,10 @@ LEAST_BACKGROUND = 0.25  # share of the picture that is flat where content count
 LEAST_SHARE = 0.02  # of the picture; below it is a cursor, a clock or a page number
 TIMES_RESTLESS = 2.0  # a change counts from so many times what changes from frame to frame anyway
 KEPT_CONTENT = 0.12  # share of the content that may go while lines join
-MOSTLY_JOINED = 0.6  # share of what changed that has to be new on an empty background, where lines join
+NOTHING_GONE = 0.04  # of it; of 1,000 pairs of slides and screens that differ, none shows so much of the other
+MOSTLY_JOINED, PARTLY_JOINED = 0.6, 0.4
+"""Share of what changed that has to be new on an empty background, where lines join, and where nothing went: what one writes by hand lies
+close to what was written."""
 INK_LEAVES = 0.75  # share of the background that letters leave beside them as it was (0.88 and more); inserts and people cover it (0.61)
 PAGE_VARIANCE = 1.0  # of most windows of the background that lines join on (0.2 at most in 222 pairs); a calm view of nature has 2.2
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
@@ -80,8 +83,9 @@ class LocalChange:
 
     @property
     def is_progress(self) -> bool:
-        """Whether lines joined what was there and stays: a bullet on a slide, output in a terminal."""
-        return self.is_page and self.gone < KEPT_CONTENT and self.joined > MOSTLY_JOINED and self.background_left > INK_LEAVES
+        """Whether lines joined what was there and stays: a bullet on a slide, output in a terminal, strokes on a board."""
+        joined = PARTLY_JOINED if self.gone < NOTHING_GONE else MOSTLY_JOINED
+        return self.is_page and self.gone < KEPT_CONTENT and self.joined > joined and self.background_left > INK_LEAVES
 
     def strength(self, restless: Restlessness) -> float:
         """How much it is of what makes another picture where so much changes all the time: from 1 on it is one."""

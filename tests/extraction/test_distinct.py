@@ -12,8 +12,8 @@ import pytest
 from tests.extraction.analyses import TIME_BASE, picture
 from tests.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
-from vip.extraction.distinct import KEPT_WHERE_IT_CAME_BACK, DistinctPicture, _Comparison, distinct_pictures, passing
-from vip.local_change import change_of_jpegs
+from vip.extraction.distinct import DistinctPicture, _Comparison, distinct_pictures, passing
+from vip.local_change import NOTHING_GONE, change_of_jpegs
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Frame, Image
@@ -68,7 +68,7 @@ def test_a_slide_that_comes_back_before_all_its_lines_had_joined_is_shown_with_a
     assert [(one.rows, one.fullest) for one in found] == [((0, 1, 3), 1), ((2,), None)]
 
 
-@pytest.mark.parametrize(("share", "came_back"), [(KEPT_WHERE_IT_CAME_BACK * 0.9, True), (KEPT_WHERE_IT_CAME_BACK * 1.1, False)])
+@pytest.mark.parametrize(("share", "came_back"), [(NOTHING_GONE * 0.9, True), (NOTHING_GONE * 1.1, False)])
 def test_a_slide_with_few_words_has_not_come_back_as_one_with_more(monkeypatch: pytest.MonkeyPatch, share: float, came_back: bool) -> None:
     """Neighbours may lose more while lines join: an edge of a letter, a line that is drawn anew."""
     few, many = slide(*LINES[:1]), slide(*LINES)

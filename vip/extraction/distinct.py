@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.local_change import ALL_CHANGED, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
+from vip.local_change import ALL_CHANGED, NOTHING_GONE, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
@@ -29,9 +29,6 @@ RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates 
 PICTURE_S = 1.0  # what moves and is shown for less is on its way
 SHOT_S, SHOT_STRENGTH = 0.3, 3.0  # but not a shot: its frames are alike, and far from those before it and behind it
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
-KEPT_WHERE_IT_CAME_BACK = 0.04
-"""Share of the content that may have gone. Lines join neighbours; among all pairs of a talk chance finds slides with few words that look as
-if one had been made of the other."""
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
 
 ANY_BOUND = 0.5  # where local changes decide alone, it matters only that there is one
@@ -128,7 +125,7 @@ class _Comparison:
         if float((np.abs(one - other).max(axis=2) > CELL_LEVELS).mean()) > OTHER_CELLS:
             return None
         back = self.change(now.last, before.last)
-        if back.is_progress and back.gone < KEPT_WHERE_IT_CAME_BACK:
+        if back.is_progress and back.gone < NOTHING_GONE:  # chance finds slides with few words that look as if lines had joined them
             return self.redundant  # as the other was before all lines had joined
         likeness = self._as_likeness(self.change(before.last, now.last), restless)
         return likeness if likeness > self.redundant else None
