@@ -11,17 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import cv2
 import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.analyze import SIGNATURE_SIZE, FrameAnalysis
+from vip.local_change import BESIDE, SAME_LIGHTNESS, WINDOW_PX, Mask, SmallPicture, prepared
 from vip.ranks import median
-
-if TYPE_CHECKING:
-    from vip.local_change import SmallPicture
 
 LEAST_FRAMES = 6
 MOVED_LEVELS = 3  # of 255, in a cell of the signature: coding changes less
@@ -31,13 +29,9 @@ MOST_AREA = 0.3  # of the picture; where more moves, that is what is shown
 ACTIVE, ACTIVE_STEPS = 0.02, 0.6  # share of the window that changes, and of the steps that change so much of it
 STRAY_CELLS = 2  # outside, that may change on a page that stands still
 STILL_STEPS = 0.12  # of all steps; elsewhere another slide comes
-BACKGROUND_VARIANCE = 0.2  # of most 5x5 windows of the background: 0.18 at most on 16 drawn pages, 0.23 in a dark hall
+BACKGROUND_VARIANCE = 0.2  # of most windows of the background: 0.18 at most on 16 drawn pages, 0.23 in a dark hall
 LOOKED_AT = 32  # frames that say whether this is a page, and what is of its template
 ALWAYS = 0.95  # of the frames; what is in so many is of the template
-SAME_LIGHTNESS = 14.0  # of 255, in the mean of a 5x5 window
-BESIDE, WINDOW = np.ones((3, 3), np.uint8), np.ones((5, 5), np.uint8)
-
-Mask = npt.NDArray[np.bool_]
 
 
 class Box(NamedTuple):
@@ -80,7 +74,7 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     return [_painted(frame, box, colour, ignored, is_still=still) for frame, still in zip(frames, is_still.tolist(), strict=True)]
 
 
-def _inset(moved: npt.NDArray[np.bool_]) -> Box | None:
+def _inset(moved: Mask) -> Box | None:
     """Return the largest place that moves often, one cell wider, from bool (N - 1, 18, 32); None where there is none or it is too large."""
     share = moved.mean(axis=(1, 2))
     often = moved[share <= np.quantile(share, CALMEST)].mean(axis=0) >= OFTEN
@@ -96,8 +90,6 @@ def _inset(moved: npt.NDArray[np.bool_]) -> Box | None:
 
 def _some_pictures(frames: Sequence[FrameAnalysis]) -> list[SmallPicture]:
     """Return some thumbnails of one size from all over the video."""
-    from vip.local_change import prepared  # which few videos need
-
     found = (prepared(frame.thumbnail) for frame in frames[:: -(-len(frames) // LOOKED_AT)])
     pictures = [picture for picture in found if picture is not None]
     return [picture for picture in pictures if picture.mean.shape == pictures[0].mean.shape]
@@ -120,7 +112,9 @@ def _ignored(pictures: Sequence[SmallPicture], box: Box) -> Mask:
     darkest, lightest = np.quantile([picture.mean for picture in pictures], (1 - ALWAYS, ALWAYS), axis=0)
     window = np.zeros(shape, np.uint8)
     window[box.on(shape)] = 1
-    return np.asarray((cv2.dilate(window, WINDOW) > 0) | (always & (lightest - darkest < SAME_LIGHTNESS)), bool)
+    return np.asarray(
+        (cv2.dilate(window, np.ones((WINDOW_PX, WINDOW_PX), np.uint8)) > 0) | (always & (lightest - darkest < SAME_LIGHTNESS)), bool
+    )
 
 
 def _painted(frame: FrameAnalysis, box: Box, colour: npt.NDArray[np.uint8], ignored: Mask, *, is_still: bool) -> FrameAnalysis:

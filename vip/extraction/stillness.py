@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -57,7 +58,7 @@ def calm_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]
     order = index.by_time
     is_between = ~index.is_sync[order]
     times, sizes = index.pts[order][is_between] * float(index.time_base), index.size_bytes[order][is_between]
-    most_bytes = TIMES_CALM * quantile(sizes, CALM_SHARE)
+    most_bytes = TIMES_CALM * _calm_bytes(index)
     at = np.asarray(pts, np.int64) * float(index.time_base)
     edges = (np.searchsorted(times, at + aside_s, "right").tolist() for aside_s in (-CALM_S, 0.0, CALM_S))
 
@@ -65,3 +66,9 @@ def calm_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]
         return len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes
 
     return np.array([is_calm(sizes[start:here]) or is_calm(sizes[here:end]) for start, here, end in zip(*edges, strict=True)], bool)
+
+
+@lru_cache(maxsize=1)
+def _calm_bytes(index: PacketIndex) -> float:
+    """Return what calm packets have at most; it is asked for several times, and of one video after another."""
+    return quantile(index.size_bytes[~index.is_sync], CALM_SHARE)
