@@ -18,6 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from vip.extraction.analyze import SIGNATURE_SIZE, FrameAnalysis
+from vip.extraction.quality import is_blend
 from vip.local_change import BESIDE, SAME_LIGHTNESS, WINDOW_PX, Mask, SmallPicture, prepared
 from vip.ranks import median
 
@@ -25,11 +26,12 @@ LEAST_FRAMES = 6
 MOVED_LEVELS = 3  # of 255, in a cell of the signature: coding changes less
 CALMEST = 0.4  # share of the steps from frame to frame that show where the window is: the others show other slides too
 OFTEN = 0.2  # of these steps change a cell of the window
-MOST_AREA = 0.3  # of the picture; where more moves, that is what is shown
+MOST_AREA = 0.4  # of the picture; where more moves, that is what is shown
 ACTIVE, ACTIVE_STEPS = 0.02, 0.6  # share of the window that changes, and of the steps that change so much of it
 STRAY_CELLS = 2  # outside, that may change on a page that stands still
 STILL_STEPS = 0.12  # of all steps; elsewhere another slide comes
 BACKGROUND_VARIANCE = 0.2  # of most windows of the background: 0.18 at most on 16 drawn pages, 0.23 in a dark hall
+SLIDES_DIFFER = 4.0  # of 255, root mean square over the signature; of dark slides with few words by 5 to 8, frames of one slide by up to 3
 LOOKED_AT = 32  # frames that say whether this is a page, and what is of its template
 ALWAYS = 0.95  # of the frames; what is in so many is of the template
 
@@ -68,10 +70,13 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     pictures = _some_pictures(frames)
     if not _is_page(pictures, box):
         return frames
-    is_still = np.append(stands_still, False) | np.append(False, stands_still)
-    colour = np.median(signatures.reshape(-1, 3), axis=0).astype(np.uint8)
-    ignored = _ignored(pictures, box)
-    return [_painted(frame, box, colour, ignored, is_still=still) for frame, still in zip(frames, is_still.tolist(), strict=True)]
+    colour, ignored = np.median(signatures.reshape(-1, 3), axis=0).astype(np.uint8), _ignored(pictures, box)
+    bare = [_painted(frame, box, colour, ignored) for frame in frames]
+    is_same = np.append(stands_still, False) | np.append(False, stands_still)
+    return [
+        replace(frame, is_still=same or _is_still(bare, place))
+        for place, (frame, same) in enumerate(zip(bare, is_same.tolist(), strict=True))
+    ]
 
 
 def _inset(moved: Mask) -> Box | None:
@@ -117,14 +122,22 @@ def _ignored(pictures: Sequence[SmallPicture], box: Box) -> Mask:
     )
 
 
-def _painted(frame: FrameAnalysis, box: Box, colour: npt.NDArray[np.uint8], ignored: Mask, *, is_still: bool) -> FrameAnalysis:
+def _is_still(frames: Sequence[FrameAnalysis], place: int) -> bool:
+    """Return whether a frame that is unlike those beside it may be of a slide that no other shows, and is in no fade between them."""
+    frame = frames[place]
+    if frame.is_still or frame.in_transition or not frame.is_calm:
+        return frame.is_still
+    beside = [frames[other].signature for other in (place - 1, place + 1) if 0 <= other < len(frames)]
+    return len(beside) < 2 or not is_blend(frame.signature, *beside, least_change_levels=SLIDES_DIFFER)
+
+
+def _painted(frame: FrameAnalysis, box: Box, colour: npt.NDArray[np.uint8], ignored: Mask) -> FrameAnalysis:
     """Return a frame with the window in one colour."""
     signature = frame.signature.copy()
     signature[box] = colour
-    is_still = is_still or frame.is_still or (frame.is_calm and not frame.in_transition)
     bgr = cv2.imdecode(np.frombuffer(frame.thumbnail, np.uint8), cv2.IMREAD_COLOR)
     if bgr is None or bgr.shape[:2] != ignored.shape:
-        return replace(frame, signature=signature, is_still=is_still)
+        return replace(frame, signature=signature)
     bgr[box.on(bgr.shape)] = colour[::-1]
     alpha = np.where(ignored, 0, 255).astype(np.uint8)
-    return replace(frame, signature=signature, thumbnail=cv2.imencode(".png", np.dstack([bgr, alpha]))[1].tobytes(), is_still=is_still)
+    return replace(frame, signature=signature, thumbnail=cv2.imencode(".png", np.dstack([bgr, alpha]))[1].tobytes())

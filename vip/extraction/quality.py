@@ -206,12 +206,16 @@ def same_shape(correlation: float) -> bool:
     return correlation > SAME_SHAPE
 
 
-def is_blend(picture: Image, before: Image, after: Image) -> bool:
-    """Return whether a small picture is a weighted mean of two others that differ, as pictures in a dissolve are."""
+def is_blend(picture: Image, before: Image, after: Image, *, least_change_levels: float = LEAST_CHANGE_LEVELS) -> bool:
+    """Return whether a small picture is a weighted mean of two others that differ, as pictures in a dissolve are.
+
+    Args:
+        least_change_levels: of 255, root mean square, by which the two have to differ.
+    """
     start = before.astype(np.float64)
     change, so_far = after - start, picture - start
     energy = float((change * change).sum())
-    if energy < change.size * LEAST_CHANGE_LEVELS**2:
+    if energy < change.size * least_change_levels**2:
         return False
     share = float((so_far * change).sum()) / energy
     rest = so_far - share * change
