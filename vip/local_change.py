@@ -49,7 +49,7 @@ PAGE_VARIANCE = 1.0  # of most windows of the background that lines join on (0.2
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
 PNG = b"\x89PNG"  # thumbnails with transparent places; all others are JPEG
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
-PREPARED = 64  # pictures kept ready for being compared: 280 KB each
+PREPARED = 64  # pictures kept ready for being compared: 370 KB each
 COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
 NOTHING_LEFT = 0.95  # share of the picture that changed, from which on nothing is sought elsewhere
 SOLID, BLOCK = (np.asarray(cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (side, side)), np.uint8) for side in (SOLID_PX, BLOCK_PX))
@@ -124,12 +124,12 @@ class SmallPicture:
     def __init__(self, rgb: npt.NDArray[np.uint8], ignored: Mask | None = None) -> None:
         self.rgb = rgb
         self.ignored = ignored
-        lab = cielab_of_picture(rgb).astype(np.float32)
-        self.lightness: Plane = np.ascontiguousarray(lab[..., 0])
+        lab = cielab_of_picture(rgb)
+        self.lightness: Plane = lab[..., 0].astype(np.float32)
         self.mean = window_mean(self.lightness)
         self.variance: Plane = np.maximum(window_mean(self.lightness * self.lightness) - self.mean * self.mean, 0)
-        self.colour: Plane = np.ascontiguousarray(lab[..., 1:])
-        self.chroma: Plane = window_mean(self.colour)
+        self.colour = np.ascontiguousarray(lab[..., 1:])
+        self.chroma: Plane = window_mean(self.colour.astype(np.float32))
 
     @cached_property
     def has_content(self) -> Mask:
@@ -220,7 +220,7 @@ def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
     return np.asarray(same & _is_near(now.chroma, before.chroma), bool)
 
 
-def _is_near(colour: Plane, other: Plane) -> Mask:
+def _is_near(colour: Plane | npt.NDArray[np.uint8], other: Plane) -> Mask:
     """Return where both components of two colours are alike."""
     near = np.abs(colour - other) < SAME_CHROMA
     return np.asarray(near[..., 0] & near[..., 1], bool)
