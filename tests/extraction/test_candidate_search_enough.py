@@ -13,6 +13,7 @@ import pytest
 from tests.extraction.analyses import analysis, measured
 from tests.extraction.indices import index_of
 from tests.extraction.test_candidate_search import KeepNone
+from tests.extraction.test_insets import talk
 from vip.extraction import candidate_search
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.candidate_search import MOST_SETTLED_AGAIN, CandidateSearch, analyze_candidates
@@ -138,6 +139,15 @@ def test_objects_are_sought_also_in_frames_that_are_not_as_sharp_as_asked(monkey
     film = Film(monkeypatch, 100, lambda number: DARK if number == 20 else {})
     film.look_at(0, 20, 40, 60, min_sharpness=1e6)
     assert film.sought == [[0, 40, 60]]
+
+
+def test_objects_are_sought_in_what_is_good_when_keyframes_are_selected(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Beside a speaker in a window the four frames of each of three slides are copies."""
+    frames = talk()
+    film = Film(monkeypatch, 100, lambda number: {"signature": frames[number // 8].signature, "thumbnail": frames[number // 8].thumbnail})
+    film.look_at(*range(0, 96, 8))
+    (sought,) = film.sought
+    assert [number // 32 for number in sought] == [0, 1, 2]
 
 
 def test_of_copies_twice_as_many_are_looked_at_up_to_twelve_a_keyframe(monkeypatch: pytest.MonkeyPatch) -> None:
