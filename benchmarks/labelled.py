@@ -505,7 +505,7 @@ def head(script: Script) -> Iterator[Stretch]:
     chance, (_, height) = script.chance, script.size
     view, person = cv2.GaussianBlur(_view(script), (0, 0), height / 120), _person(chance)
     lines = [_words(chance, 3, 7) for _ in range(12)] if chance.random() < 0.5 else []
-    return _noisy(script, iter([Stretch("speaker", chance.uniform(25, 40), _speaker(view, person, lines))]), 2)
+    return _noisy(script, iter([Stretch("speaker", chance.uniform(25, 40), _talking_head(view, person, lines))]), 2)
 
 
 def speaker(script: Script) -> Iterator[Stretch]:
@@ -514,7 +514,7 @@ def speaker(script: Script) -> Iterator[Stretch]:
     is_beside, across = chance.random() < 0.5, chance.uniform(0.16, 0.28)
     window_width = round(across * width)
     window = script.of_size(window_width, 3 * window_width // 4)
-    talking = _speaker(cv2.GaussianBlur(_view(window), (0, 0), 1), _person(chance), [])
+    talking = _talking_head(cv2.GaussianBlur(_view(window), (0, 0), 1), _person(chance), [])
     noise = np.random.default_rng(script.seed)
     page_width = width - window_width if is_beside else width
     page = script.of_size(page_width, page_width * height // width)
@@ -530,7 +530,7 @@ def speaker(script: Script) -> Iterator[Stretch]:
     return _over(chance.choice((few_slides, screens))(page), draw)
 
 
-def _speaker(view: Image, person: Person, lines: Sequence[str]) -> Draw:
+def _talking_head(view: Image, person: Person, lines: Sequence[str]) -> Draw:
     """Head and shoulders before a view, with or without subtitles."""
     height, width = view.shape[:2]
     large = replace(person, height=0.96)

@@ -20,7 +20,7 @@ from vip.local_change import (
     LocalChange,
     Restlessness,
     SmallPicture,
-    change_of_jpegs,
+    change_of_thumbnails,
     local_change,
     prepared,
 )
@@ -273,8 +273,8 @@ def test_pictures_of_any_size_are_compared(shape: tuple[int, int, int]) -> None:
 
 def test_a_thumbnail_that_cannot_be_decoded_is_all_changed() -> None:
     _, jpeg = cv2.imencode(".jpg", picture(1))
-    assert change_of_jpegs(jpeg.tobytes(), b"no picture") == change_of_jpegs(b"", jpeg.tobytes()) == ALL_CHANGED
-    assert change_of_jpegs(jpeg.tobytes(), jpeg.tobytes()) == UNCHANGED
+    assert change_of_thumbnails(jpeg.tobytes(), b"no picture") == change_of_thumbnails(b"", jpeg.tobytes()) == ALL_CHANGED
+    assert change_of_thumbnails(jpeg.tobytes(), jpeg.tobytes()) == UNCHANGED
 
 
 # ---------------------------------------------------------------- places that do not count
@@ -291,14 +291,14 @@ def with_alpha(image: Image, ignored: slice) -> bytes:
 @pytest.mark.parametrize(("ignored", "counts"), [(slice(0, 0), True), (slice(45, 90), False)])
 def test_what_changes_where_a_thumbnail_is_transparent_does_not_count(ignored: slice, counts: bool) -> None:
     one, other = slide(*LINES), with_insert(slide(*LINES))  # it lies in the lower half
-    found = change_of_jpegs(with_alpha(one, ignored), with_alpha(other, ignored))
+    found = change_of_thumbnails(with_alpha(one, ignored), with_alpha(other, ignored))
     assert (found.strength(STANDS_STILL) >= 1) == counts
     assert (found == UNCHANGED) != counts
 
 
 def test_what_is_transparent_is_no_content_either() -> None:
     before, now = slide(*LINES), slide(OTHERS[0], *LINES[1:])
-    whole, half = (change_of_jpegs(with_alpha(before, part), with_alpha(now, part)) for part in (slice(0, 0), slice(25, 90)))
+    whole, half = (change_of_thumbnails(with_alpha(before, part), with_alpha(now, part)) for part in (slice(0, 0), slice(25, 90)))
     assert 0 < 1.2 * whole.content < half.content
     assert 0 < 1.2 * whole.gone < half.gone
 

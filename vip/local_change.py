@@ -137,7 +137,7 @@ class SmallPicture:
 
 
 @lru_cache(maxsize=COMPARED)
-def change_of_jpegs(before: bytes, now: bytes) -> LocalChange:
+def change_of_thumbnails(before: bytes, now: bytes) -> LocalChange:
     """Return what changed from one thumbnail to a later one; everything where one cannot be decoded."""
     one, other = prepared(before), prepared(now)
     return ALL_CHANGED if one is None or other is None else local_change(one, other)

@@ -13,7 +13,7 @@ from tests.extraction.analyses import TIME_BASE, picture
 from tests.test_local_change import LINES, OTHERS, moved, noisy, slide, with_insert, with_person
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.distinct import DistinctPicture, _Comparison, distinct_pictures, passing
-from vip.local_change import NOTHING_GONE, change_of_jpegs
+from vip.local_change import NOTHING_GONE, change_of_thumbnails
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
 from vip.records import Frame, Image
@@ -72,7 +72,7 @@ def test_a_slide_that_comes_back_before_all_its_lines_had_joined_is_shown_with_a
 def test_a_slide_with_few_words_has_not_come_back_as_one_with_more(monkeypatch: pytest.MonkeyPatch, share: float, came_back: bool) -> None:
     """Neighbours may lose more while lines join: an edge of a letter, a line that is drawn anew."""
     few, many = slide(*LINES[:1]), slide(*LINES)
-    progress = replace(change_of_jpegs(*(frame.thumbnail for frame in analyses([few, many]))), gone=share)
+    progress = replace(change_of_thumbnails(*(frame.thumbnail for frame in analyses([few, many]))), gone=share)
     assert progress.is_progress
     frames = [replace(frame, is_still=True) for frame in analyses([many, picture(5), few])]
     change = _Comparison.change

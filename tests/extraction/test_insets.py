@@ -14,7 +14,7 @@ from tests.extraction.analyses import look_at, picture
 from tests.test_local_change import LINES, OTHERS, noisy, slide
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.insets import ACTIVE_STEPS, LEAST_FRAMES, MOST_AREA, STILL_STEPS, without_inset
-from vip.local_change import STANDS_STILL, change_of_jpegs
+from vip.local_change import STANDS_STILL, change_of_thumbnails
 from vip.records import Image
 
 WINDOW = (400, 220, 220, 130)  # left, top, width, height in 640x360: 12 % of the picture
@@ -40,7 +40,7 @@ def looks(images: Sequence[Image]) -> list[FrameAnalysis]:
 
 
 def strength(before: FrameAnalysis, now: FrameAnalysis) -> float:
-    return change_of_jpegs(before.thumbnail, now.thumbnail).strength(STANDS_STILL)
+    return change_of_thumbnails(before.thumbnail, now.thumbnail).strength(STANDS_STILL)
 
 
 def is_seen(frames: Sequence[FrameAnalysis]) -> bool:
@@ -106,8 +106,8 @@ def test_what_always_stands_on_the_page_does_not_count() -> None:
         framed.append(drawn)
     bare = without_inset(talk(pages=framed))
     assert (
-        change_of_jpegs(bare[0].thumbnail, bare[4].thumbnail).gone
-        > 1.3 * change_of_jpegs(*(look_at(page).thumbnail for page in framed[:2])).gone
+        change_of_thumbnails(bare[0].thumbnail, bare[4].thumbnail).gone
+        > 1.3 * change_of_thumbnails(*(look_at(page).thumbnail for page in framed[:2])).gone
     )
 
 

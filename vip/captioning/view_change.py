@@ -69,10 +69,10 @@ def view_change(before: Image, now: Image) -> ViewChange:
 
 
 def _same_view(before: Image, now: Image) -> ViewChange:
+    """Return that the view is the same, and whether it shows something else."""
     small = shrink(now, CONTENT_SIDE_PX)
-    size = small.shape[1], small.shape[0]
-    its = np.asarray(cv2.resize(before, size, interpolation=cv2.INTER_AREA), np.uint8)
-    changed = local_change(SmallPicture(its), SmallPicture(small)).strength(STANDS_STILL) >= 1
+    earlier = np.asarray(cv2.resize(before, small.shape[1::-1], interpolation=cv2.INTER_AREA), np.uint8)
+    changed = local_change(SmallPicture(earlier), SmallPicture(small)).strength(STANDS_STILL) >= 1
     return ViewChange("same view", content_changed=changed)
 
 

@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
-from vip.local_change import ALL_CHANGED, NOTHING_GONE, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_jpegs
+from vip.local_change import ALL_CHANGED, NOTHING_GONE, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_thumbnails
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
@@ -133,7 +133,7 @@ class _Comparison:
     def change(self, before: int, now: int) -> LocalChange:
         """Return what changed from one row to another; everything where a cut lies between."""
         one, other = self.frames[before], self.frames[now]
-        return ALL_CHANGED if float(one.view @ other.view) < CUT_COSINE else change_of_jpegs(one.thumbnail, other.thumbnail)
+        return ALL_CHANGED if float(one.view @ other.view) < CUT_COSINE else change_of_thumbnails(one.thumbnail, other.thumbnail)
 
     def strength(self, before: int, now: int) -> float:
         """Return how much changed from one row to another; 1 makes another picture."""

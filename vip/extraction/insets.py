@@ -1,8 +1,8 @@
 """Slides beside a window in which a speaker moves, as recordings of lectures and calls have them: the slides without the window.
 
-Whoever counts slides does not count how the speaker sits. But packets say that something moves all the time, no slide is like the next
-frame of itself, and where everything is restless a change of words is no other picture. So the window is sought: the one place that
-changes between most frames that follow each other, while on a page around it now nothing changes at all, and now another slide comes.
+A person who counts slides looks past the speaker. For vip the speaker spoils three things: packets never rest, two frames of one slide are
+not alike, and in a restless video other words are no other picture. So it finds the window first. That is the place that changes in most
+steps from frame to frame. On the page around it nothing changes in some steps, and another slide comes in others.
 
 In: the analyses of all frames. Out: the same with the window painted over, and what stands on screen beside it counted as still.
 """

@@ -15,7 +15,7 @@ import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.quality import is_soft
-from vip.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, change_of_jpegs, local_change, prepared
+from vip.local_change import LEAST_SHARE, STANDS_STILL, SmallPicture, change_of_thumbnails, local_change, prepared
 from vip.records import Decision
 
 CELL_LEVELS = 12  # of 255: blur leaves the mean of a cell of the signature as it is
@@ -29,7 +29,7 @@ IsCopy = Callable[[FrameAnalysis, FrameAnalysis], bool]
 def other_pictures(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision], rule: Literal["blurred", "faded"]) -> list[int]:
     """Return the indices of frames that were dropped by this rule as copies of a neighbour and are still pictures of their own."""
     copies = [index for index, decision in dropped.items() if decision.rule == rule and decision.neighbours]
-    is_copy = {"blurred": _is_out_of_focus, "faded": _is_pale}[rule]
+    is_copy = {"blurred": _is_out_of_focus, "faded": _is_faded}[rule]
     return [index for index in copies if _stays(frames, index) and _differ(frames, index, dropped[index].neighbours[0], is_copy)]
 
 
@@ -37,7 +37,7 @@ def _differ(frames: Sequence[FrameAnalysis], index: int, other: int, is_copy: Is
     """Return whether two frames differ in more than their sharpness or light."""
     if _other_cells(frames, index, other) < OTHER_CELLS:
         return False
-    change = change_of_jpegs(frames[index].thumbnail, frames[other].thumbnail)
+    change = change_of_thumbnails(frames[index].thumbnail, frames[other].thumbnail)
     return change.strength(STANDS_STILL) >= 1 and not is_copy(frames[index], frames[other])
 
 
@@ -50,7 +50,7 @@ def _is_out_of_focus(soft: FrameAnalysis, sharp: FrameAnalysis) -> bool:
     return any(local_change(one, picture).strength(STANDS_STILL) < 1 for picture in blurred)
 
 
-def _is_pale(pale: FrameAnalysis, full: FrameAnalysis) -> bool:
+def _is_faded(pale: FrameAnalysis, full: FrameAnalysis) -> bool:
     """Return whether a frame shows what the other one shows, in the light that brings the two nearest."""
     one, other = prepared(pale.thumbnail), prepared(full.thumbnail)
     if one is None or other is None or one.rgb.shape != other.rgb.shape:
@@ -66,7 +66,7 @@ def _stays(frames: Sequence[FrameAnalysis], index: int) -> bool:
         return True
     pairs = [(place, place + 1) for place in (index - 1, index) if 0 <= place < len(frames) - 1]
     alike = [(a, b) for a, b in pairs if _other_cells(frames, a, b) < MOST_OTHER_CELLS]  # the rest need not be looked at place by place
-    return any(change_of_jpegs(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in alike)
+    return any(change_of_thumbnails(frames[a].thumbnail, frames[b].thumbnail).share < LEAST_SHARE for a, b in alike)
 
 
 def _other_cells(frames: Sequence[FrameAnalysis], a: int, b: int) -> float:

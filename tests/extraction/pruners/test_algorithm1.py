@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.extraction.pruning import at_angles, kept, prunable
 from tests.extraction.test_spread import frames as changing
 from vip.errors import BackendError
-from vip.extraction.pruners.algorithm1 import OWN, Algorithm1, Removal, prune
+from vip.extraction.pruners.algorithm1 import OWN_PICTURE, Algorithm1, Removal, prune
 from vip.extraction.scenes import representatives
 from vip.protocols import DistinctPictures
 from vip.records import Embeddings, Vectors
@@ -228,9 +228,9 @@ def test_a_slide_for_which_one_frame_stands_is_a_picture_of_its_own() -> None:
     slides = DistinctPictures(number=[0, 0, 1, 1, 2, 2], stand_for=[0, 2, 4], spare=frozenset({1, 3}))
     frames = replace(at_angles([0, 2, 40, 42, 80, 120]), pictures=slides)
     assert Algorithm1(None).prune(frames, keep=4, redundant=0.8).reasons == {
-        0: OWN,
-        2: OWN,
-        4: OWN,
+        0: OWN_PICTURE,
+        2: OWN_PICTURE,
+        4: OWN_PICTURE,
         5: "kept: unlike those beside it",
     }
 

@@ -30,7 +30,7 @@ from vip.timecode import timecode
 from vip.wording import option
 
 PLAIN = "plain"
-OWN = "kept: a picture of its own"
+OWN_PICTURE = "kept: a picture of its own"
 FREE, PEOPLE, HELD = range(3)  # in this order frames go
 
 
@@ -81,7 +81,7 @@ def _one_of_each(frames: Prunable, pictures: DistinctPictures, redundant: float)
     for removal in done:
         drop, shown = _drop(removal, clocks), clocks[pictures.stand_for[pictures.number[removal.index]]]
         drops.append(replace(drop, reason=f"{drop.reason}; {shown} shows this picture"))
-    return PruningResult(drops, OWN, redundant, curve=pictures.curve)
+    return PruningResult(drops, OWN_PICTURE, redundant, curve=pictures.curve)
 
 
 def plainly_left(frames: Prunable, redundant: float) -> int:
@@ -101,7 +101,7 @@ def _reason(scene: range | None, gap_s: tuple[float, float], clocks: Sequence[st
     if scene is None and gap_s != NO_GAP:
         return f"kept: nothing else shows the changes from {timecode(gap_s[0])} to {timecode(gap_s[1])}"
     if scene is None or len(scene) == 1:
-        return OWN if is_own else "kept: unlike those beside it"
+        return OWN_PICTURE if is_own else "kept: unlike those beside it"
     return f"kept: stands for the scene from {clocks[scene[0]]} to {clocks[scene[-1]]}"
 
 
