@@ -6,12 +6,15 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from tests.extraction import analyses
 from vip.config import ExtractSettings
 from vip.errors import StoreError
 from vip.extraction import video_analysis
 from vip.extraction.analysis_store import NO_CACHED_VECTORS
+from vip.records import Embeddings
 
 HAD = {"stream": 1, "model": "weights", "device": "cpu", "same_file": True}
 
@@ -70,6 +73,19 @@ def test_where_there_is_no_run_or_a_damaged_one_nothing_is_taken_over(error: Sto
     backends: Any = SimpleNamespace(embedder=None, device="cpu")
     video: Any = None
     assert video_analysis._cached_vectors(video, Path("a.vip"), ExtractSettings(), backends) == NO_CACHED_VECTORS
+
+
+def test_vectors_are_held_once_in_memory() -> None:
+    own_view = np.ones(3, np.float32)
+    frames = [analyses.analysis(10), analyses.analysis(20, view=own_view)]
+    embeddings = Embeddings(np.stack([frame.vector for frame in frames]), np.ones((2, 1), np.float32), "hand")
+    first, second = video_analysis._with_rows_of(embeddings, frames)
+    for row, frame in enumerate((first, second)):
+        assert np.shares_memory(frame.vector, embeddings.image)
+        assert frame.vector.tolist() == frames[row].vector.tolist()
+        assert frame.time_s == frames[row].time_s
+    assert first.view is first.vector
+    assert second.view is own_view
 
 
 class Sampler:

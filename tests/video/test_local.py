@@ -330,6 +330,26 @@ def test_of_a_long_video_that_is_near_fewer_packets_are_kept_and_each_is_let_go_
         cache.clear()
 
 
+@pytest.mark.parametrize("is_near", [True, False])
+def test_of_a_near_video_that_is_far_larger_than_the_cache_only_sync_packets_are_kept(clips: Clips, is_near: bool) -> None:
+    with Video(clips("h264.mp4").path) as video:
+        sync, other = video._cached.get(0), video._cached.get(1)
+    assert sync is not None
+    assert other is not None
+    assert sync.is_keyframe
+    assert not other.is_keyframe
+    seen_bytes = sync.size + 20 * other.size + 21 * vip.video.packets.OVERHEAD_BYTES
+    for most_bytes, is_long in ((seen_bytes // 2 + 1, False), (seen_bytes // 2 - 1, True)):
+        cache = PacketCache(most_bytes, is_near=is_near)
+        for _ in range(2):
+            cache.keep(0, sync)
+            for position in range(1, 21):
+                cache.keep(position, other)
+            assert 0 in cache
+            assert (len(cache) == 1) is (is_near and is_long)
+            cache.clear()
+
+
 def test_ten_hours_of_packets_take_about_30_mb() -> None:
     packets, columns = 50_000, Columns()
     packet: Any = SimpleNamespace(pts=0, dts=0, size=1000, is_keyframe=False, is_discard=False)

@@ -65,13 +65,20 @@ def representatives(frames: Prunable, count: int) -> dict[int, range]:
     """
     weights, vectors = _weights(frames.times_s), frames.embeddings.image
     found = {}
-    for scene in scenes(with_source(vectors, frames.sharpness, frames.signatures), frames.times_s, count):
+    for scene in _divided(frames, count):
         rows = slice(scene.start, scene.stop)
         alike = np.asarray(vectors[rows] @ (weights[rows].astype(np.float32) @ vectors[rows]), np.float64) / weights[rows].sum()
         alike[~_preferred(frames, rows)] = -np.inf
         near = np.flatnonzero(alike >= alike.max() - NEARLY_AS_TYPICAL)
         found[scene[int(near[np.argmax(np.asarray(frames.sharpness[rows])[near])])]] = scene
     return found
+
+
+def _divided(frames: Prunable, count: int) -> list[range]:
+    """Return the rows of each scene; there is nothing to divide for a single one."""
+    if count == 1:
+        return [range(len(frames))]
+    return scenes(with_source(frames.embeddings.image, frames.sharpness, frames.signatures), frames.times_s, count)
 
 
 def with_source(vectors: Vectors, sharpness: Sequence[float], signatures: npt.NDArray[np.uint8] | None) -> Vectors:

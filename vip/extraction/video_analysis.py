@@ -6,7 +6,7 @@ In: an open video, or a run folder. Out: a `VideoAnalysis`, which `vip.extractio
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from pathlib import Path
 
@@ -82,7 +82,7 @@ def analyze_video(
         raise InputError(f"{video.source}: none of its {len(candidates)} candidate frames can be decoded; the file is damaged.")
     embeddings = embeddings_of(frames, backends.embedder, cached.texts)
     return VideoAnalysis(
-        frames=frames,
+        frames=_with_rows_of(embeddings, frames),
         embeddings=embeddings,
         undecodable=missing,
         sync=frozenset(video.index.sync_pts.tolist()),
@@ -94,6 +94,14 @@ def analyze_video(
         losses=tuple(losses),
         relevance=relevance_of(embeddings, settings.query, backends.embedder),
     )
+
+
+def _with_rows_of(embeddings: Embeddings, frames: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Return the frames with rows of the embeddings as their vectors, so that memory holds these once."""
+    return [
+        replace(frame, vector=row, view=row if frame.view is frame.vector else frame.view)
+        for frame, row in zip(frames, embeddings.image, strict=True)
+    ]
 
 
 def read_analysis(

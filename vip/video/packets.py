@@ -9,6 +9,7 @@ from vip.video.bounded_cache import BoundedCache
 
 MOST_BYTES = 3 * 2**23  # 24 MiB: a few minutes of 720p whole, or the sync frames of about 30
 NEAR_SHARE = 3  # a third of that is enough for the sync frames of a longer video that is near
+LONG = 2  # times the bytes that are kept: then what is left of the packets is of the beginning, and mostly not wanted
 OVERHEAD_BYTES = 512  # of a packet beside its data
 
 
@@ -27,13 +28,14 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
     def __init__(self, most_bytes: int = MOST_BYTES, *, is_near: bool = False) -> None:
         super().__init__(most_bytes)
         self._is_near, self._whole_bytes, self._near_bytes = is_near, most_bytes, most_bytes // NEAR_SHARE
-        self._sync_bytes, self._is_long = 0, False
+        self._seen_bytes, self._sync_bytes, self._is_long = 0, 0, False
 
     def keep(self, position: int, packet: Packet[VideoStream]) -> None:
         """Keep the packet if there is room, or if room can be made for a sync packet."""
         size_bytes = packet.size + OVERHEAD_BYTES
+        self._seen_bytes += size_bytes
         self._sync_bytes += size_bytes if packet.is_keyframe else 0
-        if self._is_near and not self._is_long and self._sync_bytes > self._near_bytes:
+        if self._is_near and not self._is_long and (self._sync_bytes > self._near_bytes or self._seen_bytes > LONG * self._whole_bytes):
             self._is_long = True
             self._bound(self._near_bytes)
         if packet.is_keyframe or not self._is_long:
@@ -50,4 +52,4 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
         """Let all go, and begin anew."""
         super().clear()
         self._bound(self._whole_bytes)
-        self._sync_bytes, self._is_long = 0, False
+        self._seen_bytes, self._sync_bytes, self._is_long = 0, 0, False
