@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from vip.ranks import median, quantile
+from vip.ranks import interpolated_quantile, median, quantile
 
 whole = st.integers(-(2**40), 2**40).map(float)
 broken = st.floats(-1e12, 1e12, allow_nan=False, allow_subnormal=False)
@@ -30,6 +30,13 @@ def test_the_quantile_is_one_of_the_numbers_and_no_less_than_the_share_of_them(v
     assert found in values
     assert sum(value <= found for value in values) >= share * len(values) - 1e-9
     assert sum(value < found for value in values) <= share * len(values)
+
+
+@given(numbers, st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.3, 0.5, 1.0])))
+def test_the_interpolated_quantile_is_that_of_numpy_to_the_last_digits(values: list[float], share: float) -> None:
+    found, greatest = interpolated_quantile(values, share), max(map(abs, values))
+    assert found == pytest.approx(float(np.quantile(values, share)), rel=1e-12, abs=1e-12 * greatest)
+    assert interpolated_quantile(values[::-1], share) == found
 
 
 def test_arrays_of_any_kind_and_shape_are_taken_and_not_changed() -> None:

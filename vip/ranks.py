@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -21,3 +23,12 @@ def quantile(values: npt.ArrayLike, share: float) -> float:
     """Return the smallest number that at least this share of them does not exceed."""
     ordered = np.sort(np.asarray(values, np.float64), axis=None)
     return float(ordered[max(0, int(np.ceil(share * len(ordered))) - 1)])
+
+
+def interpolated_quantile(values: Sequence[float], share: float) -> float:
+    """Return the number at this share of the way from the least to the greatest: between two of them in proportion, as np.quantile does."""
+    ordered = sorted(values)
+    place = share * (len(ordered) - 1)
+    lower = int(place)
+    upper = min(lower + 1, len(ordered) - 1)
+    return float(ordered[lower] + (ordered[upper] - ordered[lower]) * (place - lower))

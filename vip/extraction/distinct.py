@@ -22,6 +22,7 @@ import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis
 from vip.local_change import ALL_CHANGED, NOTHING_GONE, STANDS_STILL, UNCHANGED, LocalChange, Restlessness, change_of_thumbnails
+from vip.ranks import interpolated_quantile
 
 CUT_COSINE = 0.5  # of two views, below which nothing needs to be compared place by place
 RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at a frame
@@ -177,8 +178,8 @@ def _restlessness(moved: Sequence[LocalChange]) -> list[Restlessness]:
     around = [moved[max(0, row - RESTLESS_AROUND) : row + RESTLESS_AROUND] for row in range(len(moved) + 1)]
     return [
         Restlessness(
-            float(np.quantile([change.solid for change in window], RESTLESS_QUANTILE)),
-            float(np.quantile([change.content for change in window], RESTLESS_QUANTILE)),
+            interpolated_quantile([change.solid for change in window], RESTLESS_QUANTILE),
+            interpolated_quantile([change.content for change in window], RESTLESS_QUANTILE),
         )
         if window
         else STANDS_STILL

@@ -21,7 +21,7 @@ import numpy.typing as npt
 from vip.extraction.analyze import SIGNATURE_SIZE, FrameAnalysis
 from vip.extraction.quality import is_blend
 from vip.local_change import BESIDE, SAME_LIGHTNESS, WINDOW_PX, Mask, SmallPicture, prepared
-from vip.ranks import median
+from vip.ranks import median, quantile
 
 LEAST_FRAMES = 6
 MOVED_LEVELS = 3  # of 255, in a cell of the signature: coding changes less
@@ -83,7 +83,7 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
 def _inset(moved: Mask) -> Box | None:
     """Return the largest place that moves often, one cell wider, from bool (N - 1, 18, 32); None where there is none or it is too large."""
     share = moved.mean(axis=(1, 2))
-    often = moved[share <= np.quantile(share, CALMEST)].mean(axis=0) >= OFTEN
+    often = moved[share <= quantile(share, CALMEST)].mean(axis=0) >= OFTEN
     count, pieces = cv2.connectedComponents(cv2.dilate(often.astype(np.uint8), BESIDE))
     if count < 2:
         return None
