@@ -59,7 +59,6 @@ def test_views_are_written_only_where_they_are_not_the_vectors(tmp_path: Path) -
 
 
 CHANGES: dict[str, Callable[[Columns], object]] = {
-    "a column is missing": lambda columns: columns.pop("dim"),
     "no signature": lambda columns: columns.pop("signature"),
     "one row less": lambda columns: columns.update(in_transition=columns["in_transition"][:2]),
     "numbers for flags": lambda columns: columns.update(in_transition=columns["in_transition"].astype(np.int64)),
@@ -108,6 +107,15 @@ def test_a_run_of_an_older_vip_says_what_to_do(tmp_path: Path, name: str) -> Non
     run = written(tmp_path)
     (tmp_path / name).unlink()
     with pytest.raises(InputError, match=r"an older vip made it\. Run `vip extract VIDEO --overwrite` to make the run again\."):
+        analyses_of(run)
+
+
+@pytest.mark.parametrize("name", ["is_calm", "dim"])
+def test_a_run_of_a_vip_that_did_not_know_a_column_yet_says_which_and_what_to_do(tmp_path: Path, name: str) -> None:
+    run = written(tmp_path)
+    columns = {key: column for key, column in store.read_arrays(tmp_path / store.ANALYSIS).items() if key != name}
+    np.savez(tmp_path / store.ANALYSIS, **columns)  # type: ignore[arg-type]
+    with pytest.raises(InputError, match=rf"analysis\.npz has no {name}, .*: an older vip made it\. Run `vip extract VIDEO --overwrite`"):
         analyses_of(run)
 
 

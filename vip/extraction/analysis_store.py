@@ -26,6 +26,13 @@ from vip.wording import call
 
 Columns = dict[str, npt.NDArray[Any]]  # name -> (N, …)
 SHARES = tuple(field.name for field in fields(FrameMeasures) if field.name != "quality")
+KINDS = {
+    "pts": "i",
+    "in_transition": "b",
+    "is_still": "b",
+    "is_calm": "b",
+    **dict.fromkeys(SHARES, "f"),
+}
 
 
 def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
@@ -60,6 +67,8 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
     if embeddings is None or not (run.folder / store.ANALYSIS).exists():
         raise InputError(f"{run.folder} has no {store.ANALYSIS}, which choosing from it needs: an older vip made it. {again}")
     columns, thumbnails = store.read_arrays(run.folder / store.ANALYSIS), _thumbnails(run.folder / store.THUMBNAILS)
+    if missing := sorted(KINDS.keys() - columns.keys()):
+        raise InputError(f"{run.folder / store.ANALYSIS} has no {missing[0]}, which choosing from it needs: an older vip made it. {again}")
     if not _fit(columns, len(rows)) or [row.pts for row in rows] != columns["pts"].tolist():
         raise StoreError(f"{run.folder / store.ANALYSIS} does not fit {store.CANDIDATES}. {again}")
     if len(embeddings) != len(rows) or not {row.index for row in rows} <= set(thumbnails):
@@ -68,9 +77,8 @@ def analyses_of(run: Run) -> list[FrameAnalysis]:
 
 
 def _fit(columns: Columns, rows: int) -> bool:
-    """Return whether all are there, of this many rows, with the shapes and types that `write_analyses` gives them."""
-    kinds = {"pts": "i", "in_transition": "b", "is_still": "b", "is_calm": "b", **dict.fromkeys(SHARES, "f")}
-    flat = all(name in columns and columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in kinds.items())
+    """Return whether all have this many rows, and the shapes and types that `write_analyses` gives them."""
+    flat = all(columns[name].shape == (rows,) and columns[name].dtype.kind == kind for name, kind in KINDS.items())
     signature, view = columns.get("signature"), columns.get("view")
     seen = signature is not None and signature.shape == (rows, *reversed(SIGNATURE_SIZE), 3) and signature.dtype == np.uint8
     return flat and seen and (view is None or (view.ndim == 2 and len(view) == rows and view.dtype == np.float32))
