@@ -213,11 +213,15 @@ def _lost_and_new(before: SmallPicture, now: SmallPicture, flicker: float) -> tu
 
 def _unchanged(before: SmallPicture, now: SmallPicture, flicker: float) -> Mask:
     """Return where two pictures show the same."""
-    covariance = window_mean(before.lightness * now.lightness) - before.mean * now.mean
-    structure = (2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE)
-    same = structure > SAME_STRUCTURE
+    same = structure_of(before, now) > SAME_STRUCTURE
     same &= np.abs(now.mean - before.mean - flicker) < SAME_LIGHTNESS
     return np.asarray(same & _is_near(now.chroma, before.chroma), bool)
+
+
+def structure_of(before: SmallPicture, now: SmallPicture) -> Plane:
+    """Return how alike two pictures of one size are in the structure around each place, whatever its lightness: 1 where it is the same."""
+    covariance = window_mean(before.lightness * now.lightness) - before.mean * now.mean
+    return np.asarray((2 * covariance + STRUCTURE_NOISE) / (before.variance + now.variance + STRUCTURE_NOISE), np.float32)
 
 
 def _is_near(colour: Plane | npt.NDArray[np.uint8], other: Plane) -> Mask:

@@ -75,7 +75,7 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     bare = [_painted(frame, box, colour, ignored) for frame in frames]
     is_same = np.append(stands_still, False) | np.append(False, stands_still)
     return [
-        replace(frame, is_still=same or _is_still(bare, place))
+        replace(frame, is_still=same or may_be_still(bare, place))
         for place, (frame, same) in enumerate(zip(bare, is_same.tolist(), strict=True))
     ]
 
@@ -123,7 +123,7 @@ def _ignored(pictures: Sequence[SmallPicture], box: Box) -> Mask:
     )
 
 
-def _is_still(frames: Sequence[FrameAnalysis], place: int) -> bool:
+def may_be_still(frames: Sequence[FrameAnalysis], place: int) -> bool:
     """Return whether a frame that is unlike those beside it may be of a slide that no other shows, and is in no fade between them."""
     frame = frames[place]
     if frame.is_still or frame.in_transition or not frame.is_calm:

@@ -15,13 +15,11 @@ from vip.extraction.bad_frames import bad_frames, keep_best_of_bad
 from vip.extraction.copies import copies
 from vip.extraction.faint_copies import faint_copies
 from vip.extraction.good_frames import prunable
-from vip.extraction.insets import without_inset
 from vip.extraction.objects import poor_in_objects
+from vip.extraction.pages import pages_alone, stand_still
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
 from vip.records import Decision, Embeddings
-
-STILL_SHARE = 1 / 3  # of the frames; screencasts and slides have 0.7 to 1, mixes of moving clips up to 0.32
 
 
 class Selection(NamedTuple):
@@ -76,7 +74,7 @@ def select_from(
     notes: list[str] = []
     as_is = pruner.capabilities.as_is
     if not as_is:
-        frames = without_inset(frames)
+        frames = pages_alone(frames)
         dropped = bad_frames(frames, min_sharpness)
         if least_bad := keep_best_of_bad(frames, dropped, min_sharpness):
             notes.append(f"Every frame that was looked at is {least_bad}; the best of them are kept.")
@@ -85,7 +83,7 @@ def select_from(
     while True:
         left = _left(frames, dropped)
         pictures = None
-        if left and not as_is and (keyframes is None or _stand_still(frames)):
+        if left and not as_is and (keyframes is None or stand_still(frames)):
             from vip.extraction.picture_count import count_pictures  # which compares pictures place by place: few selections do
 
             pictures = count_pictures(frames, embeddings, left, dropped, text_weight=text_weight, redundant=redundant)
@@ -100,11 +98,6 @@ def select_from(
         dropped |= faint  # others take their places, which may be faint too
     decisions = {**dropped, **_decisions_of(pruning, left, as_is=as_is)}
     return Selection([decisions[index] for index in range(len(frames))], notes, pruning)
-
-
-def _stand_still(frames: Sequence[FrameAnalysis]) -> bool:
-    """Return whether a video has still pictures, such as slides, all along, and not just a title or a pause."""
-    return sum(frame.is_still for frame in frames) >= STILL_SHARE * len(frames)
 
 
 def _left(frames: Sequence[FrameAnalysis], dropped: Mapping[int, Decision]) -> list[int]:
