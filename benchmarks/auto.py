@@ -31,12 +31,12 @@ from scores import score
 import vip
 from vip.extraction.analysis_store import analyses_of
 from vip.extraction.distinct import distinct_pictures
-from vip.extraction.insets import without_inset
+from vip.extraction.pages import pages_alone
 from vip.extraction.pruners.algorithm1 import cosine
 from vip.protocols import TEXT_WEIGHT
 
 REPORTED, PAIRS_A_VIDEO = "5-8", 200
-COUNTED = ("slides-dark", "slides-light", "screens", "inserts", "people", "scroll", "browser", "speaker")
+COUNTED = ("slides-dark", "slides-light", "screens", "inserts", "people", "scroll", "browser", "speaker", "drift")
 OFF_BY = 0.10  # of the number of pictures: the goal for the kinds in COUNTED
 COVERAGE, KEYFRAMES_A_SEGMENT = 0.97, 1.4  # the goals for mixes
 
@@ -115,7 +115,7 @@ def pictures_of(run: vip.Run) -> list[tuple[float, int]]:
     assert run.manifest.pruning is not None, "candidates were pruned"
     assert run.embeddings is not None, "and embedded"
     good = [row for row, frame in enumerate(run.candidates) if frame.decision.rule in ("kept", "pruned", "duplicate")]
-    frames, vectors = without_inset(analyses_of(run)), run.embeddings
+    frames, vectors = pages_alone(analyses_of(run)), run.embeddings
     found, _ = distinct_pictures(
         [frames[row] for row in good], lambda a, b: cosine(vectors, good[a], good[b], TEXT_WEIGHT), run.manifest.pruning.redundant
     )

@@ -15,6 +15,7 @@ or scrolls, nothing is labelled: a keyframe from there shows no picture and coun
     scroll                      a long page that is scrolled and read, screen by screen
     browser                     the same inside bars that stand still, by more and by less than a screen
     speaker                     slides or screens with a speaker in a window, in a corner or beside them
+    drift                       slides on soft lights that wander, as templates have them
 """
 
 from __future__ import annotations
@@ -253,6 +254,27 @@ def flicker(script: Script) -> Iterator[Stretch]:
         return np.asarray(cv2.convertScaleAbs(inner(time_s), alpha=gain), np.uint8)
 
     return (Stretch(one.picture, one.duration_s, partial(draw, one.draw)) for one in few_slides(script))
+
+
+def drift(script: Script) -> Iterator[Stretch]:
+    chance = script.chance
+    lights = [(chance.uniform(0.15, 0.35), np.array([chance.uniform(0, 90) for _ in range(3)])) for _ in range(3)]  # radius, RGB
+    paths = [[(chance.uniform(0.2, 0.6), chance.uniform(0, 6.28)) for _ in range(2)] for _ in lights]  # speed and start, across and down
+    down, across = np.mgrid[0:1:36j, 0:1:64j]
+
+    def draw(inner: Draw, offset_s: float, time_s: float) -> Image:
+        page = inner(time_s)
+        light = np.zeros((36, 64, 3))
+        for (radius, colour), path in zip(lights, paths, strict=True):
+            x, y = (0.5 + 0.5 * np.sin(speed * (offset_s + time_s) + start) for speed, start in path)
+            light += colour * np.exp(-((across - x) ** 2 + (down - y) ** 2) / (2 * radius**2))[..., None]
+        background = page[-1, -1]
+        light *= 1 if background.mean() < 128 else -0.5
+        lit = cv2.add(page, cv2.resize(light, script.size), dtype=cv2.CV_8U)
+        is_plain = cv2.absdiff(page, np.full_like(page, background)).max(axis=2) < 8
+        return np.asarray(np.where(is_plain[..., None], lit, page), np.uint8)
+
+    return _over(few_slides(script), draw)
 
 
 def cursor(script: Script) -> Iterator[Stretch]:
@@ -593,6 +615,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
     "scroll": scroll,
     "browser": browser,
     "speaker": speaker,
+    "drift": drift,
 }
 
 

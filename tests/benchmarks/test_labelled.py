@@ -24,7 +24,7 @@ def test_the_same_seed_draws_the_same_and_another_seed_another(kind: str) -> Non
     assert one[0].draw(0.0).shape == (*Script(kind, 3).size[::-1], 3)
 
 
-@pytest.mark.parametrize("kind", ["slides-dark", "slides-light", "screens", "scroll", "browser", "speaker"])
+@pytest.mark.parametrize("kind", ["slides-dark", "slides-light", "screens", "scroll", "browser", "speaker", "drift"])
 def test_no_two_pictures_look_the_same_and_one_always_does(kind: str) -> None:
     last: dict[str, np.ndarray] = {}
     for stretch in still(kind, 5):

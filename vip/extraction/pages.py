@@ -18,5 +18,5 @@ def stand_still(frames: Sequence[FrameAnalysis]) -> bool:
 
 def pages_alone(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     """Return pages without a speaker beside them and without a background that drifts; the same frames where there is neither."""
-    beside_nobody = without_inset(frames)
-    return beside_nobody if stand_still(beside_nobody) else without_drift(beside_nobody)
+    found = without_inset(frames)
+    return found if found is not frames or stand_still(frames) else without_drift(frames)
