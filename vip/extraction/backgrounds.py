@@ -39,7 +39,7 @@ def without_drift(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     if len(frames) < LEAST_FRAMES or not _drifts(frames):
         return frames
     plain = [_words_alone(frame) for frame in frames]
-    same = [max(_gone_words(before, now), _gone_words(now, before)) < STAY_WORDS for before, now in pairwise(frames)]
+    same = [_shows_the_same_words(before, now) for before, now in pairwise(frames)]
     is_same = [before or behind for before, behind in pairwise([False, *same, False])]
     return [
         replace(frame, is_still=stays or may_be_still(plain, place))
@@ -49,45 +49,44 @@ def without_drift(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
 
 def _drifts(frames: Sequence[FrameAnalysis]) -> bool:
     """Return whether words stay while the background behind them changes, as far as some pairs tell."""
-    every = max(1, (len(frames) - 1) // LOOKED_AT)
-    pairs = [(frames[place], frames[place + 1]) for place in range(0, len(frames) - 1, every)]
-    pages = stay = move = drift = 0
-    for number, (before, now) in enumerate(pairs, 1):
-        pages += _is_page(before)
-        if number - pages > (1 - PAGES) * len(pairs):  # most videos are told by the first few
-            return False
-        gone = _gone_words(before, now)
+    places = range(0, len(frames) - 1, max(1, (len(frames) - 1) // LOOKED_AT))
+    no_pages = stay = move = drift = 0
+    for place in places:
+        pair = _pair(frames[place], frames[place + 1])
+        if pair is None or not _is_page(pair[0]):
+            no_pages += 1
+            if no_pages > (1 - PAGES) * len(places):  # most videos are told by the first few
+                return False
+            continue
+        gone = _gone_words(*pair)
         stay += gone < STAY_WORDS
         move += STAY_WORDS <= gone < OTHER_WORDS
-        drift += gone < STAY_WORDS and _changes_behind(before, now)
-    return stay - move >= STAYS * len(pairs) and drift >= DRIFTS * len(pairs)
+        drift += gone < STAY_WORDS and _changes_behind(*pair)
+    return stay - move >= STAYS * len(places) and drift >= DRIFTS * len(places)
 
 
-def _is_page(frame: FrameAnalysis) -> bool:
-    """Return whether most of the background is plain."""
-    picture = prepared(frame.thumbnail)
-    return picture is not None and not picture.has_content.all() and median(picture.variance[~picture.has_content]) < PLAIN_VARIANCE
+def _is_page(picture: SmallPicture) -> bool:
+    """Return whether a picture shows words, or other content, on a background that is mostly plain."""
+    words = picture.has_content
+    return bool(LEAST_WORDS <= words.mean() <= MOST_WORDS) and median(picture.variance[~words]) < PLAIN_VARIANCE
 
 
-def _gone_words(before: FrameAnalysis, now: FrameAnalysis) -> float:
-    """Return the share of the words of a frame that are not where they were in another one, on whatever background; 1 where it has none."""
+def _shows_the_same_words(before: FrameAnalysis, now: FrameAnalysis) -> bool:
+    """Return whether each of two frames shows all words of the other, where they are."""
     pair = _pair(before, now)
-    if pair is None:
-        return 1.0
-    words = pair[0].has_content
-    if not LEAST_WORDS <= words.mean() <= MOST_WORDS:
-        return 1.0
-    return float((structure_of(*pair)[words] <= SAME_STRUCTURE).mean())
+    return pair is not None and max(_gone_words(*pair), _gone_words(*reversed(pair))) < STAY_WORDS
 
 
-def _changes_behind(before: FrameAnalysis, now: FrameAnalysis) -> bool:
-    """Return whether the background of two frames with the same words differs in more than a stray place."""
-    pair = _pair(before, now)
-    if pair is None:
-        return False
-    one, other = pair
+def _gone_words(one: SmallPicture, other: SmallPicture) -> float:
+    """Return the share of the words of a picture that another one does not show there, on whatever background; 1 where it has none."""
+    gone = structure_of(one, other)[one.has_content] <= SAME_STRUCTURE
+    return float(gone.mean()) if gone.size else 1.0
+
+
+def _changes_behind(one: SmallPicture, other: SmallPicture) -> bool:
+    """Return whether the background of two pictures with the same words differs in more than a stray place."""
     behind = ~one.has_content & ~other.has_content
-    return bool(behind.any() and (np.abs(one.mean - other.mean)[behind] > DRIFT_LEVELS).mean() > DRIFT_AREA)
+    return bool((np.abs(one.mean - other.mean)[behind] > DRIFT_LEVELS).mean() > DRIFT_AREA) if behind.any() else False
 
 
 def _pair(before: FrameAnalysis, now: FrameAnalysis) -> tuple[SmallPicture, SmallPicture] | None:
