@@ -20,12 +20,12 @@ from vip.records import Image
 SLIDES = (slide(*LINES), slide(*OTHERS), slide(LINES[2], OTHERS[0]))
 
 
-def lit(page: Image, number: int, *, shade: int = 60) -> Image:
+def lit(page: Image, number: int, *, shade: int = 60, reach: float = 0.08) -> Image:
     """The page with a soft shadow on its background, somewhere else for another number."""
     height, width = page.shape[:2]
     down, across = np.mgrid[0:1:45j, 0:1:80j]
     x, y = 0.5 + 0.45 * np.sin(1.3 * number), 0.5 + 0.45 * np.cos(1.7 * number)
-    shadow = cv2.resize(shade * np.exp(-((across - x) ** 2 + (down - y) ** 2) / 0.08), (width, height))[..., None]
+    shadow = cv2.resize(shade * np.exp(-((across - x) ** 2 + (down - y) ** 2) / reach), (width, height))[..., None]
     return np.asarray(page * (1 - shadow / 255), np.uint8)  # as letters on a transparent page are laid over it
 
 
@@ -87,6 +87,11 @@ def test_nothing_else_of_a_frame_changes() -> None:
         assert all(getattr(kept, name) is getattr(frame, name) for name in frame.__slots__)
 
 
+def test_blank_frames_are_no_slide_that_stays() -> None:
+    found = without_drift(film([slide()] * 4 + [SLIDES[0]] * 8 + [SLIDES[1]] * 8, each=1))
+    assert [frame.is_still for frame in found] == [False] * 4 + [True] * 16
+
+
 def test_light_letters_on_dark_are_words_too() -> None:
     frames = film(shine=lambda page, number: np.asarray(255 - lit(page, number, shade=30), np.uint8))
     assert [change.strength(STANDS_STILL) >= 1 for change in changes(without_drift(frames))] == [place % 4 == 3 for place in range(11)]
@@ -113,6 +118,32 @@ def test_words_that_move_a_little_are_no_slide() -> None:
     """As things do that lie under a changing light."""
     assert is_seen(film())
     assert not is_seen(film(shine=lambda page, number: lit(moved(page, 4 * (number % 2), 0), number)))
+
+
+@pytest.mark.parametrize(("where", "seen"), [(7, True), (3, False)], ids=["once", "there and back"])
+def test_words_may_move_once_in_a_while(where: int, seen: bool) -> None:
+    images = [moved(page, int(place == where), int(place == where)) for page in SLIDES for place in range(8)]
+    assert is_seen(film(images, each=1)) == seen
+
+
+@pytest.mark.parametrize(("others", "seen"), [(2, True), (4, False)])
+def test_a_few_photographs_may_be_among_the_slides(others: int, seen: bool) -> None:
+    pages = [large_picture(1)] * others + [SLIDES[0]] * 6 + [SLIDES[1]] * (6 - others)
+    assert is_seen(film(pages, each=1)) == seen
+
+
+def test_slides_of_several_colours_have_a_background_that_stays() -> None:
+    pages = [np.asarray(page * shade, np.uint8) for page, shade in zip(SLIDES, ((1, 1, 1), (1, 0.8, 0.6), (0.6, 0.8, 1)), strict=True)]
+    assert not is_seen(film(pages, shine=lambda page, number: page))
+
+
+@pytest.mark.parametrize(("reach", "seen"), [(0.08, True), (0.002, False)])
+def test_a_light_that_is_small_is_no_background(reach: float, seen: bool) -> None:
+    assert is_seen(film(shine=lambda page, number: lit(page, number, shade=20, reach=reach))) == seen
+
+
+def test_a_word_alone_is_too_little() -> None:
+    assert not is_seen(film([slide("a")] * 3))
 
 
 def test_other_words_in_every_frame_are_no_slides() -> None:
