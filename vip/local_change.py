@@ -47,7 +47,7 @@ close to what was written."""
 INK_LEAVES = 0.75  # share of the background that letters leave beside them as it was (0.88 and more); inserts and people cover it (0.61)
 PAGE_VARIANCE = 1.0  # of most windows of the background that lines join on (0.2 at most in 222 pairs); a calm view of nature has 2.2
 FINEST_SCALE = 1  # of the flow: at half of the 160 px, so that letters do not become other letters
-PNG = b"\x89PNG"  # thumbnails with transparent places; all others are JPEG
+PNG = b"\x89PNG"  # thumbnails that were painted, which may have transparent places; all others are JPEG
 LEAST_SIDE_PX = 32  # a smaller picture has no flow
 PREPARED = 48  # pictures kept ready for being compared: 370 KB each
 COMPARED = 4096  # pairs remembered, since frames are compared when candidates are sought and again when keyframes are selected
