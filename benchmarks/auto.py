@@ -31,7 +31,7 @@ from scores import score
 import vip
 from vip.extraction.analysis_store import analyses_of
 from vip.extraction.distinct import distinct_pictures
-from vip.extraction.pages import pages_alone
+from vip.extraction.pages import without_speaker_or_drift
 from vip.extraction.pruners.algorithm1 import cosine
 from vip.protocols import TEXT_WEIGHT
 
@@ -115,7 +115,7 @@ def pictures_of(run: vip.Run) -> list[tuple[float, int]]:
     assert run.manifest.pruning is not None, "candidates were pruned"
     assert run.embeddings is not None, "and embedded"
     good = [row for row, frame in enumerate(run.candidates) if frame.decision.rule in ("kept", "pruned", "duplicate")]
-    frames, vectors = pages_alone(analyses_of(run)), run.embeddings
+    frames, vectors = without_speaker_or_drift(analyses_of(run)), run.embeddings
     found, _ = distinct_pictures(
         [frames[row] for row in good], lambda a, b: cosine(vectors, good[a], good[b], TEXT_WEIGHT), run.manifest.pruning.redundant
     )

@@ -17,7 +17,7 @@ import cv2
 import numpy as np
 
 from vip.extraction.analyze import FrameAnalysis, signature_of
-from vip.extraction.insets import LEAST_FRAMES, may_be_still
+from vip.extraction.insets import LEAST_FRAMES, still_where_unchanged
 from vip.local_change import SAME_STRUCTURE, SmallPicture, prepared, structure_of, window_mean
 from vip.ranks import median
 
@@ -38,13 +38,8 @@ def without_drift(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     """Return the frames with nothing but words in signatures and thumbnails; the same frames where no background drifts."""
     if len(frames) < LEAST_FRAMES or not _drifts(frames):
         return frames
-    plain = [_words_alone(frame) for frame in frames]
     same = [_shows_the_same_words(before, now) for before, now in pairwise(frames)]
-    is_same = [before or behind for before, behind in pairwise([False, *same, False])]
-    return [
-        replace(frame, is_still=stays or may_be_still(plain, place))
-        for place, (frame, stays) in enumerate(zip(plain, is_same, strict=True))
-    ]
+    return still_where_unchanged([_words_alone(frame) for frame in frames], same)
 
 
 def _drifts(frames: Sequence[FrameAnalysis]) -> bool:

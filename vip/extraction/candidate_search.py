@@ -15,7 +15,7 @@ from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
 from vip.extraction.bad_frames import shows_nothing_at_all
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
-from vip.extraction.pages import pages_alone
+from vip.extraction.pages import without_speaker_or_drift
 from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
 from vip.extraction.transitions import activity_of
@@ -80,7 +80,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
 
 def _add_objects_to_good(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Search the good frames for objects, but for those that were searched before: their pictures are gone, whatever was found."""
-    good = good_frames(pages_alone(analyses), None)  # as they are when keyframes are selected
+    good = good_frames(without_speaker_or_drift(analyses), None)  # as they are when keyframes are selected
     return _add_objects(search, analyses, [place for place in good if analyses[place].picture is not None])
 
 

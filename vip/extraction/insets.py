@@ -73,11 +73,7 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
         return frames
     colour, ignored = np.median([picture.rgb.mean(axis=(0, 1)) for picture in pictures], axis=0).astype(np.uint8), _ignored(pictures, box)
     bare = [_painted(frame, box, colour, ignored) for frame in frames]
-    is_same = np.append(stands_still, False) | np.append(False, stands_still)
-    return [
-        replace(frame, is_still=same or may_be_still(bare, place))
-        for place, (frame, same) in enumerate(zip(bare, is_same.tolist(), strict=True))
-    ]
+    return still_where_unchanged(bare, stands_still.tolist())
 
 
 def _inset(moved: Mask) -> Box | None:
@@ -123,7 +119,20 @@ def _ignored(pictures: Sequence[SmallPicture], box: Box) -> Mask:
     )
 
 
-def may_be_still(frames: Sequence[FrameAnalysis], place: int) -> bool:
+def still_where_unchanged(frames: Sequence[FrameAnalysis], unchanged: Sequence[bool]) -> list[FrameAnalysis]:
+    """Return the frames with those still that are as the one before or behind, and those that may be of a slide that no other shows.
+
+    Args:
+        unchanged: of each step from a frame to the next.
+    """
+    is_same = [before or behind for before, behind in pairwise([False, *unchanged, False])]
+    return [
+        replace(frame, is_still=same or _may_be_still(frames, place))
+        for place, (frame, same) in enumerate(zip(frames, is_same, strict=True))
+    ]
+
+
+def _may_be_still(frames: Sequence[FrameAnalysis], place: int) -> bool:
     """Return whether a frame that is unlike those beside it may be of a slide that no other shows, and is in no fade between them."""
     frame = frames[place]
     if frame.is_still or frame.in_transition or not frame.is_calm:

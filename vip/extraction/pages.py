@@ -16,7 +16,7 @@ def stand_still(frames: Sequence[FrameAnalysis]) -> bool:
     return sum(frame.is_still for frame in frames) >= STILL_SHARE * len(frames)
 
 
-def pages_alone(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
-    """Return pages without a speaker beside them and without a background that drifts; the same frames where there is neither."""
+def without_speaker_or_drift(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
+    """Return slides and screens without a speaker in a window or a background that drifts; the same frames where there is neither."""
     found = without_inset(frames)
     return found if found is not frames or stand_still(frames) else without_drift(frames)

@@ -16,7 +16,7 @@ from vip.extraction.copies import copies
 from vip.extraction.faint_copies import faint_copies
 from vip.extraction.good_frames import prunable
 from vip.extraction.objects import poor_in_objects
-from vip.extraction.pages import pages_alone, stand_still
+from vip.extraction.pages import stand_still, without_speaker_or_drift
 from vip.extraction.video_analysis import VideoAnalysis
 from vip.protocols import TEXT_WEIGHT, Pruner, PruningResult
 from vip.records import Decision, Embeddings
@@ -74,7 +74,7 @@ def select_from(
     notes: list[str] = []
     as_is = pruner.capabilities.as_is
     if not as_is:
-        frames = pages_alone(frames)
+        frames = without_speaker_or_drift(frames)
         dropped = bad_frames(frames, min_sharpness)
         if least_bad := keep_best_of_bad(frames, dropped, min_sharpness):
             notes.append(f"Every frame that was looked at is {least_bad}; the best of them are kept.")

@@ -9,7 +9,7 @@ from vip.video.bounded_cache import BoundedCache
 
 MOST_BYTES = 3 * 2**23  # 24 MiB: a few minutes of 720p whole, or the sync frames of about 30
 NEAR_SHARE = 3  # a third of that is enough for the sync frames of a longer video that is near
-LONG = 2  # times the bytes that are kept: then what is left of the packets is of the beginning, and mostly not wanted
+TIMES_KEPT = 2  # from so many times the bytes that are kept on a video is long: what is left of it is the beginning, and mostly not wanted
 OVERHEAD_BYTES = 512  # of a packet beside its data
 
 
@@ -35,7 +35,8 @@ class PacketCache(BoundedCache["Packet[VideoStream]"]):
         size_bytes = packet.size + OVERHEAD_BYTES
         self._seen_bytes += size_bytes
         self._sync_bytes += size_bytes if packet.is_keyframe else 0
-        if self._is_near and not self._is_long and (self._sync_bytes > self._near_bytes or self._seen_bytes > LONG * self._whole_bytes):
+        is_long = self._sync_bytes > self._near_bytes or self._seen_bytes > TIMES_KEPT * self._whole_bytes
+        if self._is_near and is_long and not self._is_long:
             self._is_long = True
             self._bound(self._near_bytes)
         if packet.is_keyframe or not self._is_long:
