@@ -16,6 +16,7 @@ or scrolls, nothing is labelled: a keyframe from there shows no picture and coun
     browser                     the same inside bars that stand still, by more and by less than a screen
     speaker                     slides or screens with a speaker in a window, in a corner or beside them
     drift                       slides on soft lights that wander, as templates have them
+    motion                      motion graphics: words and photographs fly, grow or turn into view, rest, and leave the same way
 """
 
 from __future__ import annotations
@@ -37,10 +38,11 @@ import cv2
 import numpy as np
 from mixes import PHOTOS, Image, PhotoClip, fit
 from PIL import Image as PillowImage
+from numpy.typing import NDArray
 from PIL import ImageDraw, ImageFont
 
 VERSION = 1  # of what `build` writes; part of the names of files, so that old ones are not taken for new ones
-FPS = 10
+FPS, MOTION_FPS = 10, 25
 SIZES = ((640, 360), (960, 540), (1280, 720))
 PHOTOGRAPHS = tuple(name for name in PHOTOS if name not in ("page.png", "text.png", "logo.png", "clock_motion.png"))
 DARK = ((18, 18, 28), (10, 30, 48), (40, 42, 54), (0, 0, 0))
@@ -80,7 +82,10 @@ class Script:
     size: tuple[int, int] = field(init=False)
     coding: Coding = field(init=False)
 
+    fps: int = field(init=False)
+
     def __post_init__(self) -> None:
+        self.fps = MOTION_FPS if self.kind == "motion" else FPS
         self.chance = random.Random(f"{self.kind}-{self.seed}")
         self.size = self.chance.choice(SIZES)
         self.coding = Coding(self.chance.choice((50, 100, 250)), 40 if self.kind == "lowrate" else self.chance.choice((20, 24, 28)))
@@ -318,6 +323,96 @@ def _over(stretches: Iterator[Stretch], draw: Callable[[Draw, float, float], Ima
     for one in stretches:
         yield Stretch(one.picture, one.duration_s, partial(draw, one.draw, offset_s))
         offset_s += one.duration_s
+
+
+# ---------------------------------------------------------------- motion graphics
+
+Layer = NDArray[np.uint8]
+"""RGBA (H, W, 4): what moves over a background."""
+
+
+@dataclass(frozen=True)
+class Way:
+    """How a layer comes into view, from share 0 to 1; it leaves the same way back."""
+
+    across: float
+    """By how many widths of the picture it is beside its place at first."""
+    down: float
+    scale: tuple[float, float]
+    """Of its width and its height at first."""
+
+    def place(self, layer: Layer, share: float) -> Layer:
+        """The layer on its way."""
+        height, width = layer.shape[:2]
+        left = (1 - share) ** 2  # fast at first, then slower
+        wide, tall = (max(1e-3, end + left * (begin - end)) for begin, end in zip(self.scale, (1.0, 1.0), strict=True))
+        x, y = (0.5 - 0.5 * wide + left * self.across) * width, (0.5 - 0.5 * tall + left * self.down) * height
+        return np.asarray(cv2.warpAffine(layer, np.array([[wide, 0, x], [0, tall, y]]), (width, height), flags=cv2.INTER_AREA), np.uint8)
+
+
+WAYS = (Way(1.1, 0, (1, 1)), Way(-1.1, 0, (1, 1)), Way(0, 1.1, (1, 1)), Way(0, -1.1, (1, 1)), Way(0, 0, (0, 0)), Way(0, 0, (4, 4)), Way(0, 0, (0, 1)))
+SHUTTER = (0.0, 0.25, 0.5, 0.75)  # parts of the time of a frame that it shows
+
+
+def motion(script: Script) -> Iterator[Stretch]:
+    """Eight to twelve cards, which move into view over one background or a new one, blurred by their motion."""
+    chance, (width, height) = script.chance, script.size
+    look = _look(chance, is_dark=chance.random() < 0.5)
+    grounds = [_ground(script, look)] + [_ground(script, _look(chance, is_dark=chance.random() < 0.5)) for _ in range(2)]
+    ground = grounds[0]
+    for number in range(chance.randint(8, 12)):
+        layer = _card(script, look)
+        come_s, leave_s, (come, leave) = chance.uniform(0.3, 0.8), chance.uniform(0.2, 0.5), (chance.choice(WAYS) for _ in range(2))
+        if chance.random() < 0.3:
+            ground = chance.choice(grounds)
+        yield Stretch(None, come_s, partial(_moving, ground, layer, come, 1 / (come_s * script.fps), 0.0, 1 / come_s))
+        yield Stretch(f"card {number}", chance.uniform(1.2, 4.0), _still(_laid(ground, layer)))
+        yield Stretch(None, leave_s, partial(_moving, ground, layer, leave, 1 / (leave_s * script.fps), 1.0, -1 / leave_s))
+
+
+def _ground(script: Script, look: Look) -> Image:
+    """A plain background, or one with a grid."""
+    width, height = script.size
+    image = np.full((height, width, 3), look.background, np.uint8)
+    if script.chance.random() < 0.4:
+        image[:: height // 12] = look.accent
+        image[:, :: height // 12] = look.accent
+    return image
+
+
+def _card(script: Script, look: Look) -> Layer:
+    """A title, a disc with words, or a photograph with words below it."""
+    chance, (width, height) = script.chance, script.size
+    page = PillowImage.new("RGBA", script.size, (0, 0, 0, 0))
+    pen, kind = ImageDraw.Draw(page), chance.randrange(3)
+    colour = chance.choice(((200, 40, 40), (40, 150, 60), (40, 90, 200), (220, 150, 30)))
+    if kind == 0:
+        for row in range(chance.randint(1, 3)):
+            words = _words(chance, 1, 3).upper()
+            pen.text((width // 2, round((0.35 + 0.15 * row) * height)), words, colour, ImageFont.load_default(height // 8), anchor="mm")
+        return np.array(page, np.uint8)
+    if kind == 1:
+        radius = round(chance.uniform(0.15, 0.3) * height)
+        pen.ellipse((width // 2 - radius, height // 2 - radius, width // 2 + radius, height // 2 + radius), fill=colour)
+        pen.text((width // 2, height // 2), _words(chance, 1, 1), (255, 255, 255), ImageFont.load_default(height // 12), anchor="mm")
+    pen.text((width // 2, round(0.9 * height)), _words(chance, 1, 4), colour, ImageFont.load_default(height // 16), anchor="mm")
+    layer = np.array(page, np.uint8)
+    if kind == 2:
+        _lay(layer[..., :3], _photograph(chance), (0.25, 0.15, 0.75, 0.8))
+        layer[round(0.15 * height) : round(0.8 * height), round(0.25 * width) : round(0.75 * width), 3] = 255
+    return layer
+
+
+def _laid(ground: Image, layer: Layer) -> Image:
+    share = layer[..., 3:].astype(np.float32) / 255
+    return np.asarray(share * layer[..., :3] + (1 - share) * ground, np.uint8)
+
+
+def _moving(ground: Image, layer: Layer, way: Way, step: float, begin: float, speed: float, time_s: float) -> Image:
+    """Draw a layer on its way, blurred by what it moves while the shutter is open."""
+    shares = (begin + speed * time_s + (step if speed > 0 else -step) * part for part in SHUTTER)
+    shown = [_laid(ground, way.place(layer, min(1.0, max(0.0, share)))) for share in shares]
+    return np.asarray(np.mean(shown, axis=0), np.uint8)
 
 
 # ---------------------------------------------------------------- screens
@@ -616,6 +711,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
     "browser": browser,
     "speaker": speaker,
     "drift": drift,
+    "motion": motion,
 }
 
 
@@ -640,16 +736,16 @@ def _write(video: Path, script: Script) -> Labels:
     width, height = script.size
     options = {"preset": "veryfast", "crf": str(script.coding.crf), "x264-params": f"keyint={script.coding.gop}"}
     with av.open(str(video), "w") as container:
-        stream = container.add_stream("libx264", rate=FPS, options=options)
-        stream.width, stream.height, stream.pix_fmt, stream.time_base = width, height, "yuv420p", Fraction(1, FPS)
+        stream = container.add_stream("libx264", rate=script.fps, options=options)
+        stream.width, stream.height, stream.pix_fmt, stream.time_base = width, height, "yuv420p", Fraction(1, script.fps)
         for stretch in KINDS[script.kind](script):
             first = number
-            for count in range(max(1, round(stretch.duration_s * FPS))):
-                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(fit(stretch.draw(count / FPS), width, height)), format="rgb24")
-                frame.pts, frame.time_base = number, Fraction(1, FPS)
+            for count in range(max(1, round(stretch.duration_s * script.fps))):
+                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(fit(stretch.draw(count / script.fps), width, height)), format="rgb24")
+                frame.pts, frame.time_base = number, Fraction(1, script.fps)
                 container.mux(stream.encode(frame))
                 number += 1
             if stretch.picture is not None:
-                spans.append({"picture": stretch.picture, "start_s": first / FPS, "end_s": number / FPS})
+                spans.append({"picture": stretch.picture, "start_s": first / script.fps, "end_s": number / script.fps})
         container.mux(stream.encode(None))
-    return Labels(kind=script.kind, seed=script.seed, duration_s=number / FPS, spans=spans)
+    return Labels(kind=script.kind, seed=script.seed, duration_s=number / script.fps, spans=spans)

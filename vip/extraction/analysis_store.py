@@ -31,12 +31,13 @@ KINDS = {
     "in_transition": "b",
     "is_still": "b",
     "is_calm": "b",
+    "is_between_rests": "b",
     **dict.fromkeys(SHARES, "f"),
 }
 
 
 def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
-    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition`, `is_still` and `is_calm` bool (N,).
+    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition`, `is_still`, `is_calm` and `is_between_rests` bool (N,).
 
     And each number of `FrameMeasures` beside the quality, float64 (N,); and `view` float32 (N, 1544), unless the vectors in
     embeddings.npz are the same.
@@ -47,6 +48,7 @@ def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
         "in_transition": np.array([analysis.in_transition for analysis in analyses], bool),
         "is_still": np.array([analysis.is_still for analysis in analyses], bool),
         "is_calm": np.array([analysis.is_calm for analysis in analyses], bool),
+        "is_between_rests": np.array([analysis.is_between_rests for analysis in analyses], bool),
         **{name: np.array([getattr(analysis.measured, name) for analysis in analyses], np.float64) for name in SHARES},
     }
     if any(analysis.view is not analysis.vector for analysis in analyses):
@@ -99,6 +101,7 @@ def _analysis(row: Candidate, columns: Columns, place: int, vector: np.ndarray, 
         in_transition=bool(columns["in_transition"][place]),
         is_still=bool(columns["is_still"][place]),
         is_calm=bool(columns["is_calm"][place]),
+        is_between_rests=bool(columns["is_between_rests"][place]),
         stands_in_for=row.stands_in_for,
     )
 

@@ -24,7 +24,7 @@ from vip.cores import cores as core_count
 from vip.cores import one_opencv_thread
 from vip.extraction.quality import WORKING_SIDE_PX, FrameMeasures, measure, sharpness_of, shows_nothing
 from vip.extraction.spool import Spool, Spooled
-from vip.extraction.stillness import calm_frames, still_frames
+from vip.extraction.stillness import between_rests, calm_frames, still_frames
 from vip.extraction.transitions import activity_of
 from vip.protocols import Detector, Embedder, PictureKeeper
 from vip.records import Detection, Frame, Image, PacketIndex
@@ -72,6 +72,8 @@ class FrameAnalysis:
     """Nothing moves just before or just behind it (`vip.extraction.stillness`)."""
     is_calm: bool = False
     """No more moves around it than in the calm stretches of its video (`vip.extraction.stillness`)."""
+    is_between_rests: bool = False
+    """Moves for a moment, on the way from one picture that stands still to the next (`vip.extraction.stillness`)."""
     stands_in_for: int | None = None
 
     def __repr__(self) -> str:
@@ -238,12 +240,12 @@ def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterato
 
 
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
-    """Set `in_transition`, `is_still` and `is_calm` as the packets around each frame say."""
+    """Set `in_transition`, `is_still`, `is_calm` and `is_between_rests` as the packets around each frame say."""
     pts = [analysis.pts for analysis in analyses]
-    flags = (activity_of(index).in_transition(pts), still_frames(index, pts), calm_frames(index, pts))
+    flags = (activity_of(index).in_transition(pts), still_frames(index, pts), calm_frames(index, pts), between_rests(index, pts))
     return [
-        replace(analysis, in_transition=in_transition, is_still=is_still, is_calm=is_calm)
-        for analysis, in_transition, is_still, is_calm in zip(analyses, *(flag.tolist() for flag in flags), strict=True)
+        replace(analysis, in_transition=in_transition, is_still=is_still, is_calm=is_calm, is_between_rests=is_between_rests)
+        for analysis, in_transition, is_still, is_calm, is_between_rests in zip(analyses, *(flag.tolist() for flag in flags), strict=True)
     ]
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice, takewhile
 
+import numpy as np
+
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
 from vip.extraction.other_pictures import other_pictures
@@ -16,6 +18,7 @@ from vip.extraction.quality import (
     is_blend,
     is_mixture,
     is_out_of_focus,
+    middle_of,
     much_blurrier,
     much_paler,
     references,
@@ -25,6 +28,8 @@ from vip.extraction.quality import (
     shapes_of,
     verdict,
 )
+from vip.local_change import prepared
+from vip.ranks import median
 from vip.records import Decision
 from vip.timecode import timecode
 from vip.wording import counted, option
@@ -41,6 +46,10 @@ SHARPER_WITHIN_S = 2.0
 LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
 DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
 UNDER_WAY_S, STILL_S = 1.2, 6.0  # between a frame on its way and the pictures on either side, and where those stand still
+SAME_LEVELS, MOSTLY_SAME = 24, 0.5
+"""Of 255, and share of the cells of the signature. Of 300 frames in which cards come into view 11 are below, all of them blurred."""
+LETTER_LEVELS, LETTERS_ON_STILL = 32, 0.01
+"""Of 255, and share of the pixels in the middle of the thumbnail. Dark cards have 0.05 and more; black frames that stand still have none."""
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -56,6 +65,7 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
             against = measures if rule == "blurred" else ""
             dropped[index] = Decision(kept=False, rule=rule, reason=f"dropped: {WORDS[rule]}{against}")
     _keep_lasting(analyses, dropped)
+    _keep_letters(analyses, dropped)
     for index, analysis in enumerate(analyses):
         sharpness = analysis.measured.quality.sharpness
         if index not in dropped and min_sharpness is not None and sharpness < min_sharpness:
@@ -71,6 +81,7 @@ def bad_frames(analyses: Sequence[FrameAnalysis], min_sharpness: float | None) -
     for index in other_pictures(analyses, dropped, "faded"):
         del dropped[index]
     _drop_under_way(analyses, dropped)
+    _drop_between_rests(analyses, dropped)
     return dropped
 
 
@@ -86,6 +97,18 @@ def _keep_lasting(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision
             for lasting in row:
                 del dropped[lasting]
         row = [index] if is_blurred else []
+
+
+def _keep_letters(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Keep black and white frames that stand still and show letters or a sign in their middle, dark blue ones on black: no fade does."""
+    for index in [index for index, decision in dropped.items() if decision.rule in {"black", "white"} and analyses[index].is_still]:
+        picture = prepared(analyses[index].thumbnail)
+        if picture is None:
+            continue
+        middle = middle_of(picture.rgb).astype(np.int16)
+        background = [median(middle[..., colour]) for colour in range(3)]
+        if float((np.abs(middle - background).max(axis=2) > LETTER_LEVELS).mean()) >= LETTERS_ON_STILL:
+            del dropped[index]
 
 
 def _drop_replaced(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
@@ -131,6 +154,31 @@ def _drop_under_way(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decisi
             reason = f"dropped: on its way from the picture at {timecode(one.time_s)} to that at {timecode(other.time_s)}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=(before, after))
             needed |= {before, after}
+
+
+def _drop_between_rests(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
+    """Drop each frame that moves for a moment between pictures that stand still, if it is blurred or mostly shows what they do."""
+    good = [index for index in range(len(analyses)) if index not in dropped]
+    for place, index in enumerate(good):
+        frame = analyses[index]
+        if not frame.is_between_rests or frame.is_still:
+            continue
+        sides = (good[:place][::-1], good[place + 1 :])
+        beside = [next((other for other in side if not analyses[other].is_between_rests), None) for side in sides]
+        found = tuple(other for other in beside if other is not None)
+        rests = [analyses[other] for other in found]
+        if beside[1] is not None and all(rest.is_still or rest.is_calm for rest in rests) and _comes_into_view(frame, rests):
+            times = " and ".join(timecode(rest.time_s) for rest in rests)
+            reason = f"dropped: moves for a moment, beside what stands still at {times}"
+            dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=found)
+
+
+def _comes_into_view(frame: FrameAnalysis, rests: Sequence[FrameAnalysis]) -> bool:
+    """Return whether a frame that moves is far softer than the pictures that stand still beside it, or mostly shows what they do."""
+    if all(much_blurrier(frame.measured.quality, rest.measured.quality) for rest in rests):
+        return True
+    levels = np.stack([np.abs(frame.signature.astype(np.int16) - rest.signature).max(axis=2) for rest in rests]).min(axis=0)
+    return float((levels < SAME_LEVELS).mean()) >= MOSTLY_SAME
 
 
 def _is_wipe(frame: FrameAnalysis, before: FrameAnalysis, after: FrameAnalysis) -> bool:

@@ -18,6 +18,7 @@ from vip.extraction.hidden_shots import frames_of_hidden_shots
 from vip.extraction.pages import without_speaker_or_drift
 from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
+from vip.extraction.stillness import rests_behind
 from vip.extraction.transitions import activity_of
 from vip.protocols import Observer, PictureKeeper
 from vip.video import Reader
@@ -27,6 +28,7 @@ NEAR_S = 0.5  # a frame that stands for the planned one follows within this
 PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
 LEAST_CHOICE = 2  # frames for each of which the sharpest is taken; of fewer, one is hardly sharper
+FARTHEST_IN_REST_PACKETS = 120  # behind a sync frame: a frame in motion that is one itself needs 45
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -61,7 +63,7 @@ def analyze_candidates(search: CandidateSearch, planned: Sequence[int]) -> list[
     if search.insistent:
         analyses = _until_enough_differ(search, analyses)
     if search.insistent or search.counts_pictures:
-        analyses = _add_hidden_shots(search, analyses)
+        analyses = _add_rests(search, _add_hidden_shots(search, analyses))
     if search.counts_pictures:
         analyses = _look_closer(search, analyses)
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
@@ -162,6 +164,14 @@ def _add_hidden_shots(search: CandidateSearch, analyses: list[FrameAnalysis]) ->
     """Analyze frames of shots that lie between two candidates."""
     wanted = frames_of_hidden_shots(search.video.index, analyses, search.keyframes)
     return _merge(analyses, _scan(search, "Looking between sync frames", wanted, exact=True)) if wanted else analyses
+
+
+def _add_rests(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
+    """Analyze frames in which what moves for a moment has come to rest."""
+    known = {analysis.pts for analysis in analyses}
+    wanted = rests_behind(search.video.index, sorted(known))
+    near = [pts for pts in wanted if pts not in known and search.video.effort(pts) <= FARTHEST_IN_REST_PACKETS]
+    return _merge(analyses, _scan(search, "Looking where pictures rest", near, exact=True)) if near else analyses
 
 
 def _look_closer(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import cv2
 import numpy as np
@@ -50,6 +50,7 @@ NEARLY_BLACK, SHAPE_IN_DARKNESS = 0.06, 0.6  # brightness and contrast deep in a
 
 BadRule = Literal["black", "white", "flat", "blurred"]
 Shapes = npt.NDArray[np.float32]
+AnyScalar = TypeVar("AnyScalar", bound=np.generic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +63,13 @@ class FrameMeasures:
     not_light: float
     """Share of pixels darker than `LIGHT_LEVEL`."""
     bright: float
-    """Share of pixels brighter than `CLEAR_LIGHT`."""
+    """Share of pixels brighter than `CLEAR_LIGHT` in one of their colours, since letters have any; 1 where the picture is not dark."""
     dim: float
-    """Share of pixels darker than `CLEAR_DARK`."""
+    """Share of pixels darker than `CLEAR_DARK` in one of their colours; 1 where the picture is not light."""
     bright_in_middle: float
-    """Share of the pixels in the middle of the picture that are brighter than `CLEAR_LIGHT`."""
+    """The same as `bright` in the middle of the picture."""
     dim_in_middle: float
-    """Share of the pixels in the middle of the picture that are darker than `CLEAR_DARK`."""
+    """The same as `dim` in the middle of the picture."""
 
     @property
     def detail(self) -> float:
@@ -78,20 +79,22 @@ class FrameMeasures:
 
 def measure(image: Image) -> FrameMeasures:
     """Return the quality of an RGB picture (H, W, 3) whose longest side is `WORKING_SIDE_PX`."""
-    grey = _inside_bars(np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8))
-    middle = _middle(grey)
+    grey = np.asarray(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), np.uint8)
+    inside = _inside_bars(grey)
+    grey = grey[inside]
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
     quality = Quality(sharpness=sharpness_of(grey), brightness=mean / 255, contrast=deviation / 255)
     below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
-    return FrameMeasures(
-        quality,
-        not_dark=float(1 - below[DARK_LEVEL]),
-        not_light=float(below[LIGHT_LEVEL - 1]),
-        bright=float(1 - below[CLEAR_LIGHT]),
-        dim=float(below[CLEAR_DARK - 1]),
-        bright_in_middle=float(np.count_nonzero(middle > CLEAR_LIGHT)) / middle.size,
-        dim_in_middle=float(np.count_nonzero(middle < CLEAR_DARK)) / middle.size,
-    )
+    not_dark, not_light = float(1 - below[DARK_LEVEL]), float(below[LIGHT_LEVEL - 1])
+    bright, bright_in_middle = _letters(image[inside].max(axis=2) > CLEAR_LIGHT) if not_dark < FEW else (1.0, 1.0)
+    dim, dim_in_middle = _letters(image[inside].min(axis=2) < CLEAR_DARK) if not_light < FEW else (1.0, 1.0)
+    return FrameMeasures(quality, not_dark, not_light, bright, dim, bright_in_middle, dim_in_middle)
+
+
+def _letters(mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
+    """Return the share of the pixels of the picture that are letters, and that of those in its middle."""
+    middle = middle_of(mask)
+    return float(np.count_nonzero(mask)) / mask.size, float(np.count_nonzero(middle)) / middle.size
 
 
 def sharpness_of(grey: GreyPicture) -> float:
@@ -100,22 +103,23 @@ def sharpness_of(grey: GreyPicture) -> float:
     return float(spread[0, 0]) ** 2
 
 
-def _middle(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the middle of the picture, `MIDDLE` of its width and height, at least one pixel."""
-    top, left = (round(side * (1 - MIDDLE) / 2) for side in grey.shape)
-    height, width = (max(1, round(side * MIDDLE)) for side in grey.shape)
-    return grey[top : top + height, left : left + width]
+def middle_of(picture: npt.NDArray[AnyScalar]) -> npt.NDArray[AnyScalar]:
+    """Return the middle of a picture or a mask, (H, W, …): `MIDDLE` of its width and height, at least one pixel."""
+    top, left = (round(side * (1 - MIDDLE) / 2) for side in picture.shape[:2])
+    height, width = (max(1, round(side * MIDDLE)) for side in picture.shape[:2])
+    return picture[top : top + height, left : left + width]
 
 
-def _inside_bars(grey: npt.NDArray[np.uint8]) -> npt.NDArray[np.uint8]:
-    """Return the picture without black bars and the edge they make; the whole of it where too little would be left."""
+def _inside_bars(grey: npt.NDArray[np.uint8]) -> tuple[slice, slice]:
+    """Return the rows and columns without black bars and the edge they make; all of them where too little would be left."""
     rows, columns = (np.flatnonzero(grey.max(axis=axis) > BAR_LEVEL) for axis in (1, 0))
+    whole = slice(None), slice(None)
     if len(rows) == 0 or len(columns) == 0:
-        return grey
+        return whole
     top, bottom = (0 if rows[0] == 0 else rows[0] + 2), (len(grey) if rows[-1] == len(grey) - 1 else rows[-1] - 1)
     left, right = (0 if columns[0] == 0 else columns[0] + 2), (grey.shape[1] if columns[-1] == grey.shape[1] - 1 else columns[-1] - 1)
-    inside = grey[top:bottom, left:right]
-    return inside if inside.size > grey.size // 8 else grey
+    inside = slice(top, bottom), slice(left, right)
+    return inside if grey[inside].size > grey.size // 8 else whole
 
 
 def shows_nothing(measured: FrameMeasures) -> BadRule | None:

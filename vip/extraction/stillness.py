@@ -18,6 +18,10 @@ NEAR_S, MOVES_SHARE_OF_SYNC = 0.25, 0.03  # no packet so near is larger: nothing
 REFERENCE_WITHIN = 4  # packets; at few frames a second, what has begun to move is in the next one that others refer to, farther off
 SHOWN_FOR_S = 2.0  # a frame that no other follows for so long is a still, as in slide shows of few frames
 LEAST_PACKETS = 3
+REST_S, MOMENT_S = 0.4, 1.5  # nothing moves for so long where a picture is to be seen, and what moves between two of them is over so soon
+SETTLED_IN_REST_S = 0.2  # behind its beginning
+MEDIAN_OF = 5  # packets
+LARGE_SHARE, STILL_SHARE_OF_LARGE = 0.9, 0.02  # where most moves, a packet of what rests is so small a part of most others
 CALM_S, CALM_SHARE, TIMES_CALM = 0.5, 0.3, 3.0
 """Seconds before a frame, and behind it, the share of the packets that are calm, and how much larger most packets there may be. In 16 talks
 with a speaker in a window nine of ten frames of a slide lie below, and of those in which a page scrolls the fewest."""
@@ -49,6 +53,53 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
+
+
+def between_rests(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
+    """bool (N,): whether each of these frames moves for a moment only: nothing does just before that, nor just behind it.
+
+    So cards of motion graphics come into view, and slides with animations. The beginning of a video counts as a rest.
+    """
+    at = np.asarray(pts, np.int64) * float(index.time_base)
+    ended, begins = _rests_beside(index, at)
+    return np.asarray((at > ended) & (begins - np.maximum(ended, float(index.shown_pts[0] * index.time_base)) <= MOMENT_S), bool)
+
+
+def rests_behind(index: PacketIndex, pts: Sequence[int]) -> list[int]:
+    """Return for each of these frames that is between rests the PTS of a frame of the rest behind it."""
+    at = np.asarray(pts, np.int64)[between_rests(index, pts)] * float(index.time_base)
+    _, begins = _rests_beside(index, at)
+    shown = index.shown_pts
+    places = np.searchsorted(shown, (begins + SETTLED_IN_REST_S) / float(index.time_base))
+    return sorted({int(shown[place]) for place in places.tolist() if place < len(shown)})
+
+
+def _rests_beside(index: PacketIndex, at: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Return for each of N times when the rest ended that began before it, and when the next one begins; infinite where there is none."""
+    rests = _rests(index)
+    following = np.searchsorted(rests[:, 0], at, "right")
+    return np.append(-np.inf, rests[:, 1])[following], np.append(rests[:, 0], np.inf)[following]
+
+
+@lru_cache(maxsize=1)
+def _rests(index: PacketIndex) -> npt.NDArray[np.float64]:
+    """float64 (K, 2): begin and end of each stretch in which nothing moves for long enough to be seen, in seconds; none where packets do
+    not tell.
+    """
+    if index.is_sparse or index.by_decoding or not index.is_sync.any():
+        return np.zeros((0, 2))
+    order = index.by_time
+    times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
+    between = np.flatnonzero(~is_sync)
+    if len(between) < MEDIAN_OF:
+        return np.zeros((0, 2))
+    large = STILL_SHARE_OF_LARGE * quantile(sizes[between], LARGE_SHARE)
+    most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]), large)
+    padded = np.pad(sizes[between], MEDIAN_OF // 2, mode="edge")  # once a picture stands still, every other packet or so still refines it
+    usual = np.partition(np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_OF), MEDIAN_OF // 2, axis=1)[:, MEDIAN_OF // 2]
+    moves = between[usual > most_bytes]
+    begins, ends = np.append(times[0], times[moves]), np.append(times[np.maximum(moves - 1, 0)], times[-1])
+    return np.stack([begins, ends], axis=1)[ends - begins >= REST_S]
 
 
 def calm_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
