@@ -242,7 +242,8 @@ def beside(work: Callable[[Frame], ResultT], frames: Iterable[Frame]) -> Iterato
 def mark_transitions(index: PacketIndex, analyses: Sequence[FrameAnalysis]) -> list[FrameAnalysis]:
     """Set `in_transition`, `is_still`, `is_calm` and `is_between_rests` as the packets around each frame say."""
     pts = [analysis.pts for analysis in analyses]
-    flags = (activity_of(index).in_transition(pts), still_frames(index, pts), calm_frames(index, pts), between_rests(index, pts))
+    in_transition = activity_of(index).in_transition(pts)
+    flags = (in_transition, still_frames(index, pts), calm_frames(index, pts), between_rests(index, pts) & in_transition)
     return [
         replace(analysis, in_transition=in_transition, is_still=is_still, is_calm=is_calm, is_between_rests=is_between_rests)
         for analysis, in_transition, is_still, is_calm, is_between_rests in zip(analyses, *(flag.tolist() for flag in flags), strict=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
-from itertools import islice, takewhile
+from itertools import islice, pairwise, takewhile
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from vip.extraction.quality import (
     shapes_of,
     verdict,
 )
-from vip.local_change import prepared
+from vip.local_change import LEAST_SHARE, change_of_thumbnails, prepared
 from vip.ranks import median
 from vip.records import Decision
 from vip.timecode import timecode
@@ -174,11 +174,17 @@ def _drop_between_rests(analyses: Sequence[FrameAnalysis], dropped: dict[int, De
 
 
 def _comes_into_view(frame: FrameAnalysis, rests: Sequence[FrameAnalysis]) -> bool:
-    """Return whether a frame that moves is far softer than the pictures that stand still beside it, or mostly shows what they do."""
+    """Return whether a frame that moves is far softer than the pictures that stand still beside it, or mostly shows what they do.
+
+    Not where it is one more step of something that is written or built up.
+    """
     if all(much_blurrier(frame.measured.quality, rest.measured.quality) for rest in rests):
         return True
     levels = np.stack([np.abs(frame.signature.astype(np.int16) - rest.signature).max(axis=2) for rest in rests]).min(axis=0)
-    return float((levels < SAME_LEVELS).mean()) >= MOSTLY_SAME
+    if float((levels < SAME_LEVELS).mean()) < MOSTLY_SAME:
+        return False
+    steps = pairwise(one.thumbnail for one in (*rests[:-1], frame, rests[-1]))
+    return not all(change.is_progress or change.share < LEAST_SHARE for change in (change_of_thumbnails(*step) for step in steps))
 
 
 def _is_wipe(frame: FrameAnalysis, before: FrameAnalysis, after: FrameAnalysis) -> bool:

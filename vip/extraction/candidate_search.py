@@ -169,7 +169,7 @@ def _add_hidden_shots(search: CandidateSearch, analyses: list[FrameAnalysis]) ->
 def _add_rests(search: CandidateSearch, analyses: list[FrameAnalysis]) -> list[FrameAnalysis]:
     """Analyze frames in which what moves for a moment has come to rest."""
     known = {analysis.pts for analysis in analyses}
-    wanted = rests_behind(search.video.index, sorted(known))
+    wanted = rests_behind(search.video.index, [analysis.pts for analysis in analyses if analysis.is_between_rests])
     near = [pts for pts in wanted if pts not in known and search.video.effort(pts) <= FARTHEST_IN_REST_PACKETS]
     return _merge(analyses, _scan(search, "Looking where pictures rest", near, exact=True)) if near else analyses
 

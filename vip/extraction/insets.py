@@ -31,6 +31,7 @@ MOST_AREA = 0.4  # of the picture; where more moves, that is what is shown
 ACTIVE, ACTIVE_STEPS = 0.02, 0.6  # share of the window that changes, and of the steps that change so much of it
 STRAY_CELLS = 2  # outside, that may change on a page that stands still
 STILL_STEPS = 0.12  # of all steps; elsewhere another slide comes
+OVER_AT_ONCE = 0.2  # of the steps with movement beside the window: 0.24 and more of 80 talks, 0.02 to 0.15 of 3 animated logos and planets
 BACKGROUND_VARIANCE = 0.2  # of most windows of the background: 0.18 at most on 16 drawn pages, 0.23 in a dark hall
 SLIDES_DIFFER = 4.0  # of 255, root mean square over the signature; of dark slides with few words by 5 to 8, frames of one slide by up to 3
 LOOKED_AT = 32  # frames that say whether this is a page, and what is of its template
@@ -66,7 +67,7 @@ def without_inset(frames: Sequence[FrameAnalysis]) -> Sequence[FrameAnalysis]:
     outside[:, *box] = False
     stands_still = outside.sum(axis=(1, 2)) <= STRAY_CELLS
     is_active = moved[:, *box].mean(axis=(1, 2)) > ACTIVE
-    if not STILL_STEPS <= stands_still.mean() < 1 or is_active.mean() < ACTIVE_STEPS:
+    if not STILL_STEPS <= stands_still.mean() < 1 or is_active.mean() < ACTIVE_STEPS or not _comes_to_rest(stands_still):
         return frames
     pictures = _some_pictures(frames)
     if not _is_page(pictures, box):
@@ -88,6 +89,12 @@ def _inset(moved: Mask) -> Box | None:
     area = np.zeros(often.shape, bool)
     area[rows, columns] = True
     return Box(rows, columns) if area.mean() <= MOST_AREA else None
+
+
+def _comes_to_rest(stands_still: npt.NDArray[np.bool_]) -> bool:
+    """Return whether what moves beside the window is often over with the next frame, as where slides change; animations go on."""
+    moves = ~stands_still[:-1]
+    return not moves.any() or bool(stands_still[1:][moves].mean() >= OVER_AT_ONCE)
 
 
 def _some_pictures(frames: Sequence[FrameAnalysis]) -> list[SmallPicture]:

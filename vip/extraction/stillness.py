@@ -66,9 +66,8 @@ def between_rests(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool
 
 
 def rests_behind(index: PacketIndex, pts: Sequence[int]) -> list[int]:
-    """Return for each of these frames that is between rests the PTS of a frame of the rest behind it."""
-    at = np.asarray(pts, np.int64)[between_rests(index, pts)] * float(index.time_base)
-    _, begins = _rests_beside(index, at)
+    """Return the PTS of a frame of the next rest behind each of these, where there is one."""
+    _, begins = _rests_beside(index, np.asarray(pts, np.int64) * float(index.time_base))
     shown = index.shown_pts
     places = np.searchsorted(shown, (begins + SETTLED_IN_REST_S) / float(index.time_base))
     return sorted({int(shown[place]) for place in places.tolist() if place < len(shown)})
