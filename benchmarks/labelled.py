@@ -37,8 +37,8 @@ import av
 import cv2
 import numpy as np
 from mixes import PHOTOS, Image, PhotoClip, fit
-from PIL import Image as PillowImage
 from numpy.typing import NDArray
+from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
 VERSION = 1  # of what `build` writes; part of the names of files, so that old ones are not taken for new ones
@@ -350,13 +350,14 @@ class Way:
         return np.asarray(cv2.warpAffine(layer, np.array([[wide, 0, x], [0, tall, y]]), (width, height), flags=cv2.INTER_AREA), np.uint8)
 
 
-WAYS = (Way(1.1, 0, (1, 1)), Way(-1.1, 0, (1, 1)), Way(0, 1.1, (1, 1)), Way(0, -1.1, (1, 1)), Way(0, 0, (0, 0)), Way(0, 0, (4, 4)), Way(0, 0, (0, 1)))
+SIDES = (Way(1.1, 0, (1, 1)), Way(-1.1, 0, (1, 1)), Way(0, 1.1, (1, 1)), Way(0, -1.1, (1, 1)))
+WAYS = (*SIDES, Way(0, 0, (0, 0)), Way(0, 0, (4, 4)), Way(0, 0, (0, 1)))  # from far away, from close by, turning
 SHUTTER = (0.0, 0.25, 0.5, 0.75)  # parts of the time of a frame that it shows
 
 
 def motion(script: Script) -> Iterator[Stretch]:
     """Eight to twelve cards, which move into view over one background or a new one, blurred by their motion."""
-    chance, (width, height) = script.chance, script.size
+    chance = script.chance
     look = _look(chance, is_dark=chance.random() < 0.5)
     grounds = [_ground(script, look)] + [_ground(script, _look(chance, is_dark=chance.random() < 0.5)) for _ in range(2)]
     ground = grounds[0]
@@ -741,7 +742,9 @@ def _write(video: Path, script: Script) -> Labels:
         for stretch in KINDS[script.kind](script):
             first = number
             for count in range(max(1, round(stretch.duration_s * script.fps))):
-                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(fit(stretch.draw(count / script.fps), width, height)), format="rgb24")
+                frame = av.VideoFrame.from_ndarray(
+                    np.ascontiguousarray(fit(stretch.draw(count / script.fps), width, height)), format="rgb24"
+                )
                 frame.pts, frame.time_base = number, Fraction(1, script.fps)
                 container.mux(stream.encode(frame))
                 number += 1

@@ -6,6 +6,7 @@ import itertools
 from pathlib import Path
 
 import av
+import cv2
 import labelled
 import numpy as np
 import pytest
@@ -24,7 +25,7 @@ def test_the_same_seed_draws_the_same_and_another_seed_another(kind: str) -> Non
     assert one[0].draw(0.0).shape == (*Script(kind, 3).size[::-1], 3)
 
 
-@pytest.mark.parametrize("kind", ["slides-dark", "slides-light", "screens", "scroll", "browser", "speaker", "drift"])
+@pytest.mark.parametrize("kind", ["slides-dark", "slides-light", "screens", "scroll", "browser", "speaker", "drift", "motion"])
 def test_no_two_pictures_look_the_same_and_one_always_does(kind: str) -> None:
     last: dict[str, np.ndarray] = {}
     for stretch in still(kind, 5):
@@ -64,6 +65,22 @@ def test_a_video_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
     assert [span["start_s"] for span in spans[1:]] == [span["end_s"] for span in spans[:-1]]
     assert spans[-1]["end_s"] == made.labels["duration_s"]
     assert made.video.stat().st_size > 1000
+
+
+def test_a_card_is_blurred_while_it_moves_and_has_come_to_rest_where_it_is_labelled() -> None:
+    def sharpness(image: np.ndarray) -> float:
+        return float(cv2.Laplacian(cv2.cvtColor(image, cv2.COLOR_RGB2GRAY), cv2.CV_64F).var())
+
+    softer = 0
+    stretches = still("motion", 5)
+    for coming, card, leaving in zip(stretches[::3], stretches[1::3], stretches[2::3], strict=True):
+        assert card.picture is not None
+        assert (coming.picture, leaving.picture) == (None, None)
+        assert np.array_equal(card.draw(0.0), card.draw(1.0))
+        on_its_way = [coming.draw(coming.duration_s / 2), leaving.draw(leaving.duration_s / 2)]
+        assert all((np.abs(image.astype(int) - card.draw(0.0)).max(axis=2) > 30).mean() > 0.002 for image in on_its_way)
+        softer += sum(sharpness(image) < sharpness(card.draw(0.0)) for image in on_its_way)
+    assert softer > len(stretches) / 2
 
 
 def test_each_kind_has_chance_of_its_own() -> None:

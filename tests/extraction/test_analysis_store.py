@@ -29,6 +29,7 @@ LOOKS = [
         in_transition=True,
         is_still=True,
         is_calm=True,
+        is_between_rests=True,
         measured=measured(1 / 3, contrast=0.3, brightness=0.1, not_dark=0.9, not_light=0.8, bright=0.7, dim=0.6),
     ),
     analysis(120, stands_in_for=80, detections=None),
@@ -110,7 +111,7 @@ def test_a_run_of_an_older_vip_says_what_to_do(tmp_path: Path, name: str) -> Non
         analyses_of(run)
 
 
-@pytest.mark.parametrize("name", ["is_calm", "dim"])
+@pytest.mark.parametrize("name", ["is_calm", "is_between_rests", "dim"])
 def test_a_run_of_a_vip_that_did_not_know_a_column_yet_says_which_and_what_to_do(tmp_path: Path, name: str) -> None:
     run = written(tmp_path)
     columns = {key: column for key, column in store.read_arrays(tmp_path / store.ANALYSIS).items() if key != name}

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+import cv2
 import numpy as np
 import pytest
 
-from tests.extraction.analyses import analysis, measured
+from tests.extraction.analyses import analysis, look_at, measured, picture
 from vip.errors import InputError
 from vip.extraction import bad_frames as module
 from vip.extraction.analyze import FrameAnalysis
@@ -373,3 +374,107 @@ def test_less_sharp_than_asked_names_the_best_of_all_even_where_others_show_noth
     with pytest.raises(InputError) as caught:
         keep_best_of_bad(frames, dropped, 1500.0)
     assert str(caught.value) == message
+
+
+# ---------------------------------------------------------------- what moves for a moment
+
+
+def page(*lines: str, left: int = 60) -> Image:
+    """A white page with lines of text."""
+    image = np.full((360, 640, 3), 250, np.uint8)
+    for row, line in enumerate(lines):
+        cv2.putText(image, line, (left, 80 + 60 * row), cv2.FONT_HERSHEY_SIMPLEX, 1.6, (30, 30, 30), 4)
+    return image
+
+
+def disc(radius: int) -> Image:
+    """A disc with a letter, as large as it has grown."""
+    image = page("Today")
+    cv2.circle(image, (400, 200), radius, (200, 60, 60), -1)
+    cv2.putText(image, "A", (400 - radius // 2, 200 + radius // 2), cv2.FONT_HERSHEY_SIMPLEX, radius / 25, (255, 255, 255), 3)
+    return image
+
+
+def moment(moving: Image, *, before: Image | None = None, behind: Image | None = None, **changed: object) -> list[FrameAnalysis]:
+    """A frame that rests, one that moves, and one that rests, all as sharp unless told."""
+    rest: dict[str, object] = {"is_still": True, "measured": measured(100.0)}
+    between = {**rest, "is_still": False, "is_between_rests": True, **changed}
+    frames = [look_at(moving, 800, **between), look_at(disc(110) if behind is None else behind, 1600, **rest)]
+    return frames if before is None else [look_at(before, 0, **rest), *frames]
+
+
+def test_a_frame_that_moves_for_a_moment_and_shows_what_rests_beside_it_goes() -> None:
+    found = bad_frames(moment(disc(40), before=disc(0)), None)
+    assert rules(found) == {1: "in_transition"}
+    assert found[1].reason == "dropped: moves for a moment, beside what stands still at 0:00.00 and 0:01.60"
+    assert found[1].neighbours == (0, 2)
+
+
+@pytest.mark.parametrize("flags", [{"is_between_rests": False}, {"is_still": True}, {"is_between_rests": False, "in_transition": True}])
+def test_a_frame_that_moves_for_longer_or_not_at_all_stays(flags: dict[str, bool]) -> None:
+    assert bad_frames(moment(disc(40), before=disc(0), **flags), None) == {}
+
+
+@pytest.mark.parametrize(("sharpness", "goes"), [(49.0, True), (51.0, False)])
+def test_of_a_picture_unlike_those_beside_it_a_blurred_one_goes(sharpness: float, goes: bool) -> None:
+    """What is as sharp as they are may be a shot of its own."""
+    found = bad_frames(moment(picture(3), before=disc(0), measured=measured(sharpness)), None)
+    assert rules(found) == ({1: "in_transition"} if goes else {})
+
+
+def test_a_line_that_joins_for_a_moment_is_no_move() -> None:
+    """Where something is written, each step stays: the next one is told by it."""
+    one, two, three = page("One"), page("One", "and one"), page("One", "and one", "is two")
+    assert bad_frames(moment(two, before=one, behind=three), None) == {}
+    assert rules(bad_frames(moment(page("One", "", "and one"), before=one, behind=three), None)) == {1: "in_transition"}
+
+
+def test_at_the_beginning_what_rests_behind_is_enough_and_at_the_end_nothing_is() -> None:
+    assert rules(bad_frames(moment(disc(40)), None)) == {0: "in_transition"}
+    assert bad_frames(moment(disc(40), before=disc(110))[:2], None) == {}
+
+
+@pytest.mark.parametrize(("flags", "goes"), [({"is_still": False}, False), ({"is_still": False, "is_calm": True}, True)])
+def test_what_lies_beside_a_move_rests_itself(flags: dict[str, bool], goes: bool) -> None:
+    frames = moment(disc(40), before=disc(0))
+    frames[2] = replace(frames[2], **flags)  # type: ignore[arg-type]
+    assert bool(bad_frames(frames, None)) == goes
+
+
+def test_frames_of_one_move_go_together() -> None:
+    first, moving, last = moment(disc(40), before=disc(0))
+    again = replace(moving, pts=900, time_s=0.9, signature=look_at(disc(70)).signature)
+    assert rules(bad_frames([first, moving, again, last], None)) == {1: "in_transition", 2: "in_transition"}
+
+
+# ---------------------------------------------------------------- dark letters on black
+
+
+def card(colour: tuple[int, int, int], *, background: int = 0, at_px: tuple[int, int] = (180, 190)) -> Image:
+    image = np.full((360, 640, 3), background, np.uint8)
+    cv2.putText(image, "Chapter", at_px, cv2.FONT_HERSHEY_SIMPLEX, 2.5, colour, 9)
+    return image
+
+
+@pytest.mark.parametrize(
+    ("image", "measures", "is_kept"),
+    [
+        (card((40, 60, 120)), BLACK, True),
+        (card((190, 170, 120), background=250), WHITE, True),
+        (card((20, 24, 30)), BLACK, False),  # no letters, but noise
+        (card((40, 60, 120), at_px=(330, 350)), BLACK, False),  # the mark of a channel
+        (card((0, 0, 0)), BLACK, False),
+    ],
+)
+@pytest.mark.parametrize("is_still", [True, False])
+def test_a_dark_card_that_stands_still_is_a_picture_and_a_fade_is_none(
+    image: Image, measures: FrameMeasures, is_kept: bool, is_still: bool
+) -> None:
+    frames = [at(0.0), replace(look_at(image, 2000), measured=measures, is_still=is_still), at(4.0)]
+    assert (1 not in bad_frames(frames, None)) == (is_kept and is_still)
+
+
+def test_a_flat_frame_stays_flat_and_a_thumbnail_that_cannot_be_read_stays_black() -> None:
+    flat = replace(look_at(card((40, 60, 120)), 2000), measured=FLAT, is_still=True)
+    unread = at(4.0, measured=BLACK, is_still=True, thumbnail=b"no picture")
+    assert rules(bad_frames([at(0.0), flat, unread], None)) == {1: "flat", 2: "black"}

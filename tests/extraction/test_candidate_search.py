@@ -386,18 +386,56 @@ def passer_by(tmp_path_factory: pytest.TempPathFactory) -> Clip:
 
 
 @pytest.mark.parametrize(
-    ("counts_pictures", "most_packets", "joined"), [(True, 250, [17, 23]), (True, 4, [23]), (True, 1, []), (False, 250, [])]
+    ("counts_pictures", "most_packets", "joined"), [(True, 250, [7, 17, 23]), (True, 4, [7, 23]), (True, 1, [7]), (False, 250, [])]
 )
 def test_where_pictures_are_counted_one_looks_closer_at_who_passes_by_unless_that_is_dear(
     passer_by: Clip, monkeypatch: pytest.MonkeyPatch, counts_pictures: bool, most_packets: int, joined: list[int]
 ) -> None:
-    """Every two seconds one looks; 0.6 s before and behind the passer-by the eighth and the fourth packet of a GOP show what is there."""
+    """Every two seconds one looks; 0.6 s before and behind the passer-by the eighth and the fourth packet of a GOP show what is there.
+
+    The seventh frame joins as the rest behind the first, which encoders refine for a second.
+    """
     monkeypatch.setattr(closer_look, "FARTHEST_PACKETS", most_packets)
     with Video(passer_by.path) as video:
         shown = video.index.shown_pts.tolist()
         found = replace(search(video, 12, exact=True), counts_pictures=counts_pictures)
         analyses = analyze_candidates(found, shown[::10])
     assert [shown.index(analysis.pts) for analysis in analyses] == sorted([0, 10, 20, 30, 40, *joined])
+
+
+@pytest.fixture(scope="module")
+def cards(tmp_path_factory: pytest.TempPathFactory) -> Clip:
+    """Two cards, 25 frames a second: the first rests for two seconds, the second flies in over 0.8 s and rests for three."""
+
+    def drawn(number: int) -> Image:
+        image = np.full((360, 640, 3), 240, np.uint8)
+        if number < 50:
+            image[100:260, 60:300] = picture(1)[100:260, 60:300]
+        else:
+            down = 12 * max(0, 70 - number)
+            image[100 + down : 360, 340:580] = picture(2)[100 : 360 - down, 340:580]
+        return image
+
+    return write(
+        tmp_path_factory.mktemp("films") / "cards.mp4", frames=145, gop=60, rate=25, picture=drawn, options={"x264-params": "scenecut=0"}
+    )
+
+
+@pytest.mark.parametrize("insistent", [True, False])
+@pytest.mark.parametrize("most_packets", [120, 10])
+def test_behind_a_frame_in_which_something_comes_into_view_one_looks_where_it_rests(
+    cards: Clip, monkeypatch: pytest.MonkeyPatch, insistent: bool, most_packets: int
+) -> None:
+    monkeypatch.setattr(candidate_search, "FARTHEST_IN_REST_PACKETS", most_packets)
+    with Video(cards.path) as video:
+        shown = video.index.shown_pts.tolist()
+        found = replace(search(video, 1, exact=True, insistent=insistent), counts_pictures=False)
+        analyses = analyze_candidates(found, [shown[number] for number in (0, 60)])
+    moving = next(one for one in analyses if one.pts == shown[60])
+    assert moving.is_between_rests
+    rests = [one for one in analyses if 70 <= shown.index(one.pts) <= 85]
+    assert bool(rests) == (insistent and most_packets > 10)
+    assert (moving.pts in {analyses[index].pts for index in bad_frames(analyses, None)}) == bool(rests)
 
 
 # ---------------------------------------------------------------- how much is decoded

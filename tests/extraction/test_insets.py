@@ -13,7 +13,7 @@ import pytest
 from tests.extraction.analyses import look_at, picture
 from tests.test_local_change import LINES, OTHERS, noisy, slide
 from vip.extraction.analyze import FrameAnalysis
-from vip.extraction.insets import ACTIVE_STEPS, LEAST_FRAMES, MOST_AREA, STILL_STEPS, without_inset
+from vip.extraction.insets import ACTIVE_STEPS, LEAST_FRAMES, MOST_AREA, OVER_AT_ONCE, STILL_STEPS, without_inset
 from vip.local_change import STANDS_STILL, change_of_thumbnails
 from vip.records import Image
 
@@ -177,6 +177,15 @@ def test_where_each_frame_is_another_slide_nobody_knows() -> None:
     pages = [slide(f"{number} {LINES[number % 3]}", f"{OTHERS[number % 3]} {number}", "x" * number) for number in range(12)]
     assert STILL_STEPS > 0
     assert not is_seen(talk(1, pages))
+
+
+@pytest.mark.parametrize(("each", "seen"), [(2, True), (1, False)])
+def test_what_moves_beside_a_window_is_soon_over(each: int, seen: bool) -> None:
+    """A card flies over the page for eight frames, and rests for some; logos that are animated go on and on."""
+    moving = [slide(LINES[0], OTHERS[0][number:], "x" * number) for number in range(12)]
+    pages = [page for page in moving for _ in range(each)] + [SLIDES[0]] * 4
+    assert OVER_AT_ONCE == 0.2
+    assert is_seen(talk(1, pages)) == seen
 
 
 def test_a_few_frames_say_nothing() -> None:

@@ -169,7 +169,7 @@ def test_a_line_of_words_above_or_below_the_middle_is_more_than_the_mark_of_a_ch
     [(127, 180, 0), (128, 180, 1), (511, 180, 1), (512, 180, 0), (320, 71, 0), (320, 72, 1), (320, 287, 1), (320, 288, 0)],
 )
 def test_the_middle_is_three_fifths_of_width_and_height(column: int, row: int, inside: int) -> None:
-    image = grey(100)
+    image = grey(20)
     image[row, column] = 255
     assert measure(image).bright_in_middle * 384 * 216 == pytest.approx(inside)
     assert measure(255 - image).dim_in_middle * 384 * 216 == pytest.approx(inside)
@@ -177,8 +177,8 @@ def test_the_middle_is_three_fifths_of_width_and_height(column: int, row: int, i
 
 @pytest.mark.parametrize("shape", [(1, 640), (640, 1), (1, 1)])
 def test_the_middle_of_the_thinnest_picture_is_a_pixel(shape: tuple[int, int]) -> None:
-    measured = measure(np.full((*shape, 3), 200, np.uint8))
-    assert (measured.bright_in_middle, measured.dim_in_middle) == (1.0, 0.0)
+    measured = [measure(np.full((*shape, 3), level, np.uint8)) for level in (0, 255)]
+    assert [(one.bright_in_middle, one.dim_in_middle) for one in measured] == [(0.0, 1.0), (1.0, 0.0)]
 
 
 @pytest.mark.parametrize(("background", "letters"), [(0, 255), (16, 200), (255, 0), (235, 30)])
@@ -313,16 +313,36 @@ def test_a_dimmed_picture_is_a_pale_copy_and_another_picture_is_not(photograph: 
 # ---------------------------------------------------------------- the bounds, to the level
 
 
-@pytest.mark.parametrize(
-    ("level", "shares"),
-    [
-        (40, (0, 1, 0, 1)), (41, (1, 1, 0, 1)), (95, (1, 1, 0, 1)), (96, (1, 1, 0, 0)),
-        (160, (1, 1, 0, 0)), (161, (1, 1, 1, 0)), (214, (1, 1, 1, 0)), (215, (1, 0, 1, 0)),
-    ],
-)  # fmt: skip
-def test_a_grey_level_is_dark_light_bright_or_dim_from_a_bound_on(level: int, shares: tuple[int, ...]) -> None:
+@pytest.mark.parametrize(("level", "shares"), [(40, (0, 1)), (41, (1, 1)), (214, (1, 1)), (215, (1, 0))])
+def test_a_grey_level_is_dark_or_light_from_a_bound_on(level: int, shares: tuple[int, ...]) -> None:
     measured = measure(grey(level))
-    assert (measured.not_dark, measured.not_light, measured.bright, measured.dim) == pytest.approx(shares, abs=1e-6)
+    assert (measured.not_dark, measured.not_light) == pytest.approx(shares, abs=1e-6)
+
+
+@pytest.mark.parametrize("colour", [0, 1, 2])
+@pytest.mark.parametrize(("background", "level", "share"), [(0, 160, 0.0), (0, 161, 0.01), (255, 96, 0.0), (255, 95, 0.01)])
+def test_letters_on_black_are_bright_and_on_white_dim_in_one_colour_at_least(
+    background: int, level: int, share: float, colour: int
+) -> None:
+    """Blue letters are as dark a grey as a picture that fades."""
+    image = grey(background)
+    image[100:136, 100:164, colour] = level
+    measured = measure(image)
+    assert (measured.dim if background else measured.bright) == pytest.approx(share, abs=1e-6)
+
+
+def test_in_a_picture_that_is_neither_dark_nor_light_nobody_asks_for_letters() -> None:
+    measured = measure(grey(100))
+    assert (measured.bright, measured.dim, measured.bright_in_middle, measured.dim_in_middle) == (1.0, 1.0, 1.0, 1.0)
+
+
+@pytest.mark.parametrize("ink", [(40, 90, 200), (200, 40, 40), (40, 170, 60)])
+def test_titles_of_any_colour_are_kept_on_black_and_on_white(ink: tuple[int, int, int]) -> None:
+    for background, light in ((0, 0), (255, 30)):
+        page = grey(background)
+        cv2.putText(page, "Chapter two", (180, 190), cv2.FONT_HERSHEY_SIMPLEX, 1.5, [value + light for value in ink], 4)
+        assert verdict(measure(page), reference=500) is None
+        assert verdict(measure(grey(background)), reference=500) is not None
 
 
 @pytest.mark.parametrize(("level", "bars"), [(24, True), (25, False)])

@@ -8,7 +8,15 @@ import numpy as np
 import pytest
 
 from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
-from vip.extraction.stillness import MOVES_SHARE_OF_SYNC, STILL_BYTES, TIMES_CALM, calm_frames, still_frames
+from vip.extraction.stillness import (
+    MOVES_SHARE_OF_SYNC,
+    STILL_BYTES,
+    TIMES_CALM,
+    between_rests,
+    calm_frames,
+    rests_behind,
+    still_frames,
+)
 
 STILL, SECONDS = 50, 8
 
@@ -136,3 +144,74 @@ def test_packets_that_do_not_tell_call_nothing_calm() -> None:
     for untold in (replace(index, is_sync=np.ones(len(index.pts), bool)), replace(index, by_decoding=True)):
         assert not calm_frames(untold, at(4.0)).any()
     assert calm_frames(index, []).shape == (0,)
+
+
+# ---------------------------------------------------------------- what moves for a moment
+
+
+def cards(*moves_s: tuple[float, float], seconds: float = 12) -> np.ndarray:
+    """Sizes of packets, 25 a second: tiny ones, and large ones from each of these times to the other."""
+    sizes = np.full(round(seconds * 25), STILL)
+    sizes[0] = SYNC
+    for start_s, end_s in moves_s:
+        sizes[round(start_s * 25) : round(end_s * 25)] = LARGE
+    return sizes
+
+
+def test_what_moves_for_a_moment_is_between_rests_and_what_goes_on_is_not() -> None:
+    index = index_of(cards((2.0, 3.0), (5.0, 8.0)))
+    assert between_rests(index, at(1.0, 2.48, 4.0, 6.0, 9.0)).tolist() == [False, True, False, False, False]
+
+
+@pytest.mark.parametrize(("length_s", "between"), [(1.4, True), (1.6, False)])
+def test_a_moment_takes_a_second_and_a_half_at_most(length_s: float, between: bool) -> None:
+    assert between_rests(index_of(cards((2.0, 2.0 + length_s))), at(2.6)).tolist() == [between]
+
+
+@pytest.mark.parametrize(("pause_s", "between"), [(0.28, False), (0.6, True)])
+def test_a_rest_is_long_enough_to_be_seen(pause_s: float, between: bool) -> None:
+    """Between 2.0 and 3.0 s something moves, then it pauses and moves for two seconds more."""
+    index = index_of(cards((2.0, 3.0), (3.0 + pause_s, 5.0 + pause_s)))
+    assert between_rests(index, at(2.48)).tolist() == [between]
+
+
+def test_a_video_may_begin_with_a_move_and_not_end_with_one() -> None:
+    index = index_of(cards((0.04, 1.0), (11.2, 12.0)))
+    assert between_rests(index, at(0.4, 11.6)).tolist() == [True, False]
+    assert not between_rests(index_of(cards((0.04, 3.0))), at(0.4, 2.0)).any()
+
+
+def test_a_picture_that_is_still_refined_rests() -> None:
+    """Every other packet behind a move corrects what it left."""
+    sizes = cards((2.0, 3.0))
+    sizes[76:110:3] = 20 * STILL
+    index = index_of(sizes)
+    assert between_rests(index, at(2.48, 3.4)).tolist() == [True, False]
+
+
+def test_where_much_moves_much_is_little_in_a_rest() -> None:
+    """At high bit rates a picture that rests takes 150 bytes a packet: a fiftieth of what moving ones take."""
+    sizes = cards((2.0, 3.0), (4.0, 5.0))
+    sizes[sizes == STILL] = 150
+    sizes[0] = 10_000  # of a plain picture
+    assert between_rests(index_of(sizes), at(2.48, 3.48)).tolist() == [True, False]
+    sizes[sizes == LARGE] = 1000  # and here all that moves is little: a speaker
+    assert not between_rests(index_of(sizes), at(2.48)).any()
+
+
+def test_the_rest_behind_a_move_is_looked_at_once_it_has_begun() -> None:
+    index = index_of(cards((2.0, 3.0), (5.0, 5.8)))
+    for pts in rests_behind(index, at(2.48, 2.8)):
+        assert 3.1 <= pts / 1000 <= 3.4
+    assert len(rests_behind(index, at(2.48, 2.8, 5.4))) == 2
+    assert rests_behind(index, at(2.48)) == rests_behind(index, at(2.8))
+    assert rests_behind(index_of(cards((11.0, 12.0))), at(11.4)) == []
+    assert rests_behind(index, []) == []
+
+
+def test_packets_that_tell_nothing_know_of_no_rests() -> None:
+    index = index_of(cards((2.0, 3.0)))
+    assert between_rests(index, at(2.48)).all()
+    for silent in (replace(index, is_sparse=True), replace(index, by_decoding=True), index_of([SYNC, SYNC], sync=(0, 1))):
+        assert not between_rests(silent, at(0.0)).any()
+        assert rests_behind(silent, at(0.0)) == []

@@ -37,9 +37,10 @@ KINDS = {
 
 
 def write_analyses(folder: Path, analyses: Sequence[FrameAnalysis]) -> None:
-    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3), `in_transition`, `is_still`, `is_calm` and `is_between_rests` bool (N,).
+    """Write analysis.npz: `pts` int64 (N,), `signature` uint8 (N, 18, 32, 3).
 
-    And each number of `FrameMeasures` beside the quality, float64 (N,); and `view` float32 (N, 1544), unless the vectors in
+    And `in_transition`, `is_still`, `is_calm` and `is_between_rests` bool (N,); each number of `FrameMeasures` beside the quality, float64
+    (N,); and `view` float32 (N, 1544), unless the vectors in
     embeddings.npz are the same.
     """
     columns: Columns = {

@@ -49,7 +49,7 @@ UNDER_WAY_S, STILL_S = 1.2, 6.0  # between a frame on its way and the pictures o
 SAME_LEVELS, MOSTLY_SAME = 24, 0.5
 """Of 255, and share of the cells of the signature. Of 300 frames in which cards come into view 11 are below, all of them blurred."""
 LETTER_LEVELS, LETTERS_ON_STILL = 32, 0.01
-"""Of 255, and share of the pixels in the middle of the thumbnail. Dark cards have 0.05 and more; black frames that stand still have none."""
+"""Of 255, and share of the pixels in the middle of the thumbnail. Dark cards have 0.05 and more, black frames that stand still none."""
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 

@@ -73,7 +73,7 @@ def rests_behind(index: PacketIndex, pts: Sequence[int]) -> list[int]:
     return sorted({int(shown[place]) for place in places.tolist() if place < len(shown)})
 
 
-def _rests_beside(index: PacketIndex, at: npt.NDArray[np.float64]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+def _rests_beside(index: PacketIndex, at: npt.NDArray[np.floating]) -> tuple[npt.NDArray[np.float64], npt.NDArray[np.float64]]:
     """Return for each of N times when the rest ended that began before it, and when the next one begins; infinite where there is none."""
     rests = _rests(index)
     following = np.searchsorted(rests[:, 0], at, "right")
@@ -98,7 +98,7 @@ def _rests(index: PacketIndex) -> npt.NDArray[np.float64]:
     usual = np.partition(np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_OF), MEDIAN_OF // 2, axis=1)[:, MEDIAN_OF // 2]
     moves = between[usual > most_bytes]
     begins, ends = np.append(times[0], times[moves]), np.append(times[np.maximum(moves - 1, 0)], times[-1])
-    return np.stack([begins, ends], axis=1)[ends - begins >= REST_S]
+    return np.asarray(np.stack([begins, ends], axis=1)[ends - begins >= REST_S], np.float64)
 
 
 def calm_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
