@@ -9,6 +9,7 @@ import pytest
 
 from tests.extraction.indices import LARGE, SYNC, at, index_of, steady
 from vip.extraction.stillness import (
+    LEVEL_SHARE_OF_SYNC,
     MOVES_SHARE_OF_SYNC,
     STILL_BYTES,
     TIMES_CALM,
@@ -100,7 +101,7 @@ def test_at_few_frames_a_second_what_the_next_ones_refer_to_may_lie_farther_off(
 
 def test_the_larger_the_sync_packets_the_more_may_move_in_a_still_picture() -> None:
     """At high bit rates noise alone takes more than a few bytes; three thousandths of a sync packet are what counts."""
-    sizes = np.full(200, STILL_BYTES + 50)
+    sizes = STILL_BYTES + 50 * np.tile([1, 2, 3, 4, 5], 40)  # of one size they would be a recorder's
     for sync_bytes, is_still in ((SYNC, False), (100 * SYNC, True)):
         sizes[0] = sync_bytes
         assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
@@ -111,6 +112,60 @@ def test_one_packet_nearby_that_is_large_says_that_something_moves(burst: float,
     sizes = slides()
     sizes[[98, 102]] = round(burst * SYNC)
     assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
+
+
+def recording(*moves_s: tuple[float, float], level: int = 400, seconds: float = 8) -> np.ndarray:
+    """Sizes of packets of a screen recording, 25 a second: hundreds of bytes where nothing changes, and uneven ones elsewhere."""
+    sizes = np.full(round(seconds * 25), level)
+    sizes[0] = SYNC
+    for start_s, end_s in moves_s:
+        moves = slice(round(start_s * 25), round(end_s * 25))
+        sizes[moves] = np.random.default_rng(3).integers(level, 5 * level, len(sizes[moves]))
+    return sizes
+
+
+def test_what_a_recorder_spends_on_frames_in_which_nothing_changes_is_still() -> None:
+    """VP8 takes 340 bytes for a still frame of 1024x768; they are all of one size, and no camera gives such."""
+    index = index_of(recording((3.0, 5.0)))
+    assert still_frames(index, at(1.0, 2.6, 4.0, 5.04, 7.0)).tolist() == [True, True, False, True, True]
+
+
+@pytest.mark.parametrize(("share", "is_still"), [(0.5, True), (0.4, False)])
+def test_half_of_the_packets_have_that_size_at_least(share: float, is_still: bool) -> None:
+    """The rest refines the picture a little."""
+    sizes = recording()
+    others = np.random.default_rng(0).permutation(np.arange(1, len(sizes)))[: round((1 - share) * len(sizes))]
+    sizes[others] = 700
+    assert bool(still_frames(index_of(sizes), at(*np.arange(1.0, 7.0, 0.2))).mean() > 0.5) == is_still
+
+
+@pytest.mark.parametrize(("level", "is_still"), [(0.06, True), (0.07, False)])
+def test_that_size_is_a_small_part_of_a_sync_packet(level: float, is_still: bool) -> None:
+    assert LEVEL_SHARE_OF_SYNC == 0.06
+    assert still_frames(index_of(recording(level=round(level * SYNC))), at(4.0)).tolist() == [is_still]
+
+
+@pytest.mark.parametrize(("spread", "is_still"), [(0.05, True), (0.12, False)])
+def test_that_size_is_nearly_the_same(spread: float, is_still: bool) -> None:
+    """Packets of a speaker before a still wall differ by more."""
+    sizes = recording(level=1000)
+    sizes[1:] = 1000 * (1 + spread * np.tile([0, 1, 0, 2, 3], 40)[1:])
+    assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
+
+
+@pytest.mark.parametrize(("largest", "is_still"), [(3.0, True), (3.1, False)])
+def test_amid_packets_of_one_size_a_larger_one_nearby_says_that_something_moves(largest: float, is_still: bool) -> None:
+    sizes = recording(level=1000)
+    sizes[[98, 102]] = round(1000 * largest)
+    assert still_frames(index_of(sizes), at(4.0)).tolist() == [is_still]
+
+
+def test_a_few_packets_of_one_size_say_nothing() -> None:
+    """At seven frames a second a second holds too few of them."""
+    for rate, is_still in ((8, True), (7, False)):
+        index = index_of(recording())
+        slow = replace(index, pts=index.pts * 25 // rate, dts=index.dts * 25 // rate)
+        assert still_frames(slow, [int(slow.pts[40])]).tolist() == [is_still]
 
 
 # ---------------------------------------------------------------- no more than usual
@@ -128,7 +183,8 @@ def talk(*scrolls_s: float) -> np.ndarray:
 def test_beside_a_speaker_who_moves_a_page_is_calm_but_where_it_scrolls() -> None:
     index = index_of(talk(3.0))
     assert calm_frames(index, at(1.0, 2.96, 3.5, 4.04, 6.0)).tolist() == [True, True, False, True, True]
-    assert not still_frames(index, at(1.0, 6.0)).any()
+    uneven = talk(3.0) + 100 * np.tile([0, 1, 2, 3, 4], 40)
+    assert not still_frames(index_of(uneven), at(1.0, 6.0)).any()
 
 
 @pytest.mark.parametrize(("times", "is_calm"), [(TIMES_CALM, True), (TIMES_CALM + 0.1, False)])

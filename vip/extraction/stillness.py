@@ -18,6 +18,9 @@ NEAR_S, MOVES_SHARE_OF_SYNC = 0.25, 0.03  # no packet so near is larger: nothing
 REFERENCE_WITHIN = 4  # packets; at few frames a second, what has begun to move is in the next one that others refer to, farther off
 SHOWN_FOR_S = 2.0  # a frame that no other follows for so long is a still, as in slide shows of few frames
 LEAST_PACKETS = 3
+LEAST_LEVEL, LEVEL, LEVEL_WITHIN, LEVEL_SHARE_OF_SYNC = 8, 0.5, 0.05, 0.06
+"""Packets, the share of them that has the size of their lower quartile, give or take a part of it, and how large that is at most."""
+TIMES_LEVEL = 3.0  # nothing has just begun to move while no packet nearby is larger
 REST_S, MOMENT_S = 0.4, 1.5  # nothing moves for so long where a picture is to be seen, and what moves between two of them is over so soon
 SETTLED_IN_REST_S = 0.2  # behind its beginning
 MEDIAN_OF = 5  # packets
@@ -33,16 +36,16 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
         return np.zeros(len(pts), bool)
     order = index.by_time
     times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
-    most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]))
+    sync_bytes = median(sizes[is_sync])
+    most_bytes, largest_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * sync_bytes), MOVES_SHARE_OF_SYNC * sync_bytes
     between, between_bytes = times[~is_sync], sizes[~is_sync]
     at = np.asarray(pts, np.int64) * float(index.time_base)
-    largest_bytes = MOVES_SHARE_OF_SYNC * median(sizes[is_sync])
     edges = (np.searchsorted(between, at + aside_s, "right").tolist() for aside_s in (-AROUND_S, -NEAR_S, 0.0, NEAR_S, AROUND_S))
 
     def is_still(around: slice, near: slice) -> bool:
-        packets = between_bytes[around]
-        is_calm = len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes
-        return bool(is_calm and between_bytes[near].max(initial=0) <= largest_bytes)
+        packets, largest = between_bytes[around], between_bytes[near].max(initial=0)
+        is_calm = len(packets) >= LEAST_PACKETS and median(packets) <= most_bytes and largest <= largest_bytes
+        return bool(is_calm or 0 < largest <= TIMES_LEVEL * _level(packets, sync_bytes))
 
     following = np.searchsorted(times, at, "right")
     differs = (sizes[following - 1] > most_bytes).tolist()  # from the frame before; encoders put sync frames where movement begins
@@ -53,6 +56,15 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
+
+
+def _level(packets: npt.NDArray[np.int64], sync_bytes: float) -> float:
+    """Return the small size that most packets have: encoders of screen recordings spend it where nothing changes. 0 where there is none."""
+    if len(packets) < LEAST_LEVEL:
+        return 0.0
+    level = float(np.partition(packets, len(packets) // 4)[len(packets) // 4])
+    is_level = np.abs(packets - level) <= LEVEL_WITHIN * level + 2
+    return level if level <= LEVEL_SHARE_OF_SYNC * sync_bytes and is_level.mean() >= LEVEL else 0.0
 
 
 def between_rests(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
