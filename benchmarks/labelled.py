@@ -17,6 +17,7 @@ or scrolls, nothing is labelled: a keyframe from there shows no picture and coun
     speaker                     slides or screens with a speaker in a window, in a corner or beside them
     drift                       slides on soft lights that wander, as templates have them
     motion                      motion graphics: words and photographs fly, grow or turn into view, rest, and leave the same way
+    recording                   slides, screens or pages that are scrolled, as browsers record a screen: VP8 of a fixed bit rate
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
 VERSION = 1  # of what `build` writes; part of the names of files, so that old ones are not taken for new ones
-FPS, MOTION_FPS = 10, 25
+FPS, FASTER = 10, {"motion": 25, "recording": 30}
 SIZES = ((640, 360), (960, 540), (1280, 720))
 PHOTOGRAPHS = tuple(name for name in PHOTOS if name not in ("page.png", "text.png", "logo.png", "clock_motion.png"))
 DARK = ((18, 18, 28), (10, 30, 48), (40, 42, 54), (0, 0, 0))
@@ -85,7 +86,7 @@ class Script:
     fps: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fps = MOTION_FPS if self.kind == "motion" else FPS
+        self.fps = FASTER.get(self.kind, FPS)
         self.chance = random.Random(f"{self.kind}-{self.seed}")
         self.size = self.chance.choice(SIZES)
         self.coding = Coding(self.chance.choice((50, 100, 250)), 40 if self.kind == "lowrate" else self.chance.choice((20, 24, 28)))
@@ -464,6 +465,10 @@ def _scrolled(page: Image, top: int, height: int, time_s: float) -> Image:
     return page[moved : moved + height]
 
 
+def recording(script: Script) -> Iterator[Stretch]:
+    return script.chance.choice((few_slides, screens, scroll))(script)
+
+
 def browser(script: Script) -> Iterator[Stretch]:
     """A page in a window with bars, which stops five to eight times: half a screen to two screens on, in one to three seconds."""
     chance, (width, height) = script.chance, script.size
@@ -713,6 +718,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
     "speaker": speaker,
     "drift": drift,
     "motion": motion,
+    "recording": recording,
 }
 
 
@@ -721,7 +727,7 @@ KINDS: dict[str, Callable[[Script], Iterator[Stretch]]] = {
 
 def build(kind: str, seed: int, folder: Path) -> Labelled:
     """The video of this kind and seed, from the folder if an earlier run left it there."""
-    video = folder / f"{kind}-{seed}-v{VERSION}.mp4"
+    video = folder / f"{kind}-{seed}-v{VERSION}.{'webm' if kind == 'recording' else 'mp4'}"
     known = video.with_suffix(".json")
     if not known.exists():
         labels = _write(video, Script(kind, seed))
@@ -735,16 +741,17 @@ def _write(video: Path, script: Script) -> Labels:
     spans: list[Span] = []
     number = 0
     width, height = script.size
-    options = {"preset": "veryfast", "crf": str(script.coding.crf), "x264-params": f"keyint={script.coding.gop}"}
+    codec, options = "libx264", {"preset": "veryfast", "crf": str(script.coding.crf), "x264-params": f"keyint={script.coding.gop}"}
+    if script.kind == "recording":
+        codec, options = "libvpx", {"deadline": "realtime", "cpu-used": "8", "b": "1500k", "g": str(script.coding.gop)}
     with av.open(str(video), "w") as container:
-        stream = container.add_stream("libx264", rate=script.fps, options=options)
+        stream = container.add_stream(codec, rate=script.fps, options=options)
         stream.width, stream.height, stream.pix_fmt, stream.time_base = width, height, "yuv420p", Fraction(1, script.fps)
         for stretch in KINDS[script.kind](script):
             first = number
             for count in range(max(1, round(stretch.duration_s * script.fps))):
-                frame = av.VideoFrame.from_ndarray(
-                    np.ascontiguousarray(fit(stretch.draw(count / script.fps), width, height)), format="rgb24"
-                )
+                picture = fit(stretch.draw(count / script.fps), width, height)
+                frame = av.VideoFrame.from_ndarray(np.ascontiguousarray(picture), format="rgb24")
                 frame.pts, frame.time_base = number, Fraction(1, script.fps)
                 container.mux(stream.encode(frame))
                 number += 1

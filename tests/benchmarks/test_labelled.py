@@ -57,6 +57,14 @@ def test_a_video_is_written_once_and_is_as_long_as_its_labels(tmp_path: Path) ->
         assert sum(1 for _ in container.decode(video=0)) == round(made.labels["duration_s"] * labelled.FPS)
 
 
+def test_a_screen_recording_is_written_as_browsers_do(tmp_path: Path) -> None:
+    made = labelled.build("recording", 4, tmp_path)
+    with av.open(str(made.video)) as container:
+        stream = container.streams.video[0]
+        assert (stream.codec_context.name, stream.average_rate, container.format.name) == ("vp8", 30, "matroska,webm")
+        assert sum(1 for _ in container.demux(stream) if _.size) == round(made.labels["duration_s"] * 30)
+
+
 def test_a_video_that_was_cut_off_is_made_anew(tmp_path: Path) -> None:
     (tmp_path / f"zoom-1-v{labelled.VERSION}.mp4").write_bytes(b"half")
     made = labelled.build("zoom", 1, tmp_path)
