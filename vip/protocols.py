@@ -119,6 +119,9 @@ class DistinctPictures:
     def __len__(self) -> int:
         return len(self.stand_for)
 
+    calm: frozenset[int] = frozenset()
+    """Rows around which no more moves than in calm stretches of the video."""
+
 
 @dataclass(frozen=True, slots=True)
 class Prunable:

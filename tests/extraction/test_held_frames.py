@@ -10,7 +10,7 @@ import pytest
 
 from tests.extraction.pruning import at_angles
 from vip.extraction.doubles import replace_doubles
-from vip.extraction.held_frames import held_frames
+from vip.extraction.held_frames import CHANGED_CELLS, held_frames
 from vip.extraction.scenes import representatives
 from vip.extraction.spread import NO_GAP, spread
 from vip.protocols import DistinctPictures, Prunable
@@ -83,3 +83,39 @@ def test_where_more_frames_than_slides_are_wanted_others_of_them_follow(count: i
     held = held_frames(three_slides(), count, redundant=0.9).gaps_s
     assert {0, 3, 6} < set(held)
     assert len(held) == min(count, 7)
+
+
+def screens(*cells: int, calm: frozenset[int] = frozenset(range(1, 9))) -> Prunable:
+    """One screen that stands still, and others of it in which so many cells differ from those of the first, each at another place."""
+    signatures = np.full((1 + len(cells), 18, 32, 3), 90, np.uint8)
+    for row, count in enumerate(cells):
+        signatures[row + 1, 2 * row : 2 * row + 2].reshape(64, 3)[:count] = 120
+    frames = replace(at_angles([float(row) for row in range(1 + len(cells))]), signatures=signatures)
+    spare = frozenset(range(1, 1 + len(cells)))
+    return replace(frames, pictures=DistinctPictures([0] * len(frames), [0], spare=spare, calm=calm))
+
+
+def test_what_follows_is_that_in_which_most_has_changed() -> None:
+    frames = screens(1, 40, 2, 60, 20)
+    assert [sorted(held_frames(frames, count, redundant=0.9).gaps_s) for count in (1, 2, 3, 4)] == [[0], [0, 4], [0, 2, 4], [0, 2, 4, 5]]
+    assert len(held_frames(frames, 5, redundant=0.9).gaps_s) == 5
+
+
+def test_what_is_like_one_that_follows_already_waits() -> None:
+    """Twice the same dialog, and a menu that is smaller."""
+    frames = screens(60, 60, 20)
+    assert frames.signatures is not None
+    frames.signatures[2] = frames.signatures[1]
+    assert sorted(held_frames(frames, 3, redundant=0.9).gaps_s) == [0, 1, 3]
+
+
+@pytest.mark.parametrize(("cells", "follows"), [(CHANGED_CELLS - 1, False), (CHANGED_CELLS, True)])
+def test_a_cursor_is_no_change(cells: int, follows: bool) -> None:
+    """Four times the same, and a little elsewhere: by the division into scenes the middle one follows."""
+    frames = screens(0, 0, 0, cells)
+    assert (4 in held_frames(frames, 2, redundant=0.9).gaps_s) == follows
+
+
+def test_what_moves_follows_last() -> None:
+    assert sorted(held_frames(screens(60, 20, calm=frozenset({2})), 2, redundant=0.9).gaps_s) == [0, 2]
+    assert sorted(held_frames(screens(60, 20, calm=frozenset({2})), 3, redundant=0.9).gaps_s) == [0, 1, 2]

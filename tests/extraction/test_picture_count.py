@@ -136,6 +136,13 @@ def test_of_a_picture_that_stands_still_all_but_one_frame_are_spare() -> None:
     assert spare([replace(frame, is_still=False) for frame in still]) == set()
 
 
+def test_rows_are_calm_where_they_stand_still_or_move_no_more_than_usual() -> None:
+    frames = [replace(frame, is_still=False, is_calm=False) for frame in analyses([slide(*LINES), slide(*OTHERS), slide(LINES[0])])]
+    frames = [replace(frames[0], is_still=True), frames[1], replace(frames[2], is_calm=True)]
+    found = count_pictures(frames, embeddings_of(frames, EMBEDDER), [0, 1, 2], {}, text_weight=0.5, redundant=BOUND)
+    assert found.calm == {0, 2}
+
+
 def test_a_picture_whose_copies_stand_still_does_so_too() -> None:
     """The frame that is left of a row may be the one at which the next picture begins to come."""
     images = [picture(3), noisy(picture(3), 1), picture(3), picture(5)]

@@ -2,20 +2,25 @@
 
 One of each scene; then what stands in place of one of two that are alike, and of one beside which there is enough, so that a gap is
 filled. Two frames are as alike as they are for the division into scenes: of two sources hardly any two are doubles, however alike
-they look. Of a picture that stands still, as a slide does, only the frame that stands for it takes part; the others follow where more
-are wanted.
+they look. Of a picture that stands still, as a slide does, only the frame that stands for it takes part. Where more are wanted, the others
+follow, those first in which most has changed: a dialog that opens, a menu, not the same screen once more.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
+import numpy as np
+import numpy.typing as npt
+
 from vip.extraction.doubles import replace_doubles
 from vip.extraction.scenes import representatives, with_source
-from vip.extraction.spread import spread
+from vip.extraction.spread import NO_GAP, spread
 from vip.protocols import Prunable
+
+CHANGED_LEVELS, CHANGED_CELLS = 12, 4  # of 255, in a cell of the signature, and how many of its 576; a cursor changes two
 
 
 class HeldFrames(NamedTuple):
@@ -33,12 +38,35 @@ def held_frames(frames: Prunable, count: int, *, redundant: float) -> HeldFrames
     Args:
         redundant: the likeness from which on two frames show the same.
     """
-    spare = frames.pictures.spare if frames.pictures else frozenset[int]()
+    pictures = frames.pictures
+    spare = pictures.spare if pictures else frozenset[int]()
     held = _held_among(frames, [row for row in range(len(frames)) if row not in spare], count, redundant)
-    if len(held.gaps_s) == count or not spare:
+    left = count - len(held.gaps_s)
+    if pictures is None or not left or not spare:
         return held
-    more = _held_among(frames, sorted(spare), count - len(held.gaps_s), redundant)
-    return HeldFrames({**held.gaps_s, **more.gaps_s}, {**held.scenes, **more.scenes})
+    changed = _most_changed(frames, list(held.gaps_s), sorted(spare & pictures.calm), left)
+    gaps_s = {**held.gaps_s, **dict.fromkeys(changed, NO_GAP)}
+    if len(changed) == left:
+        return HeldFrames(gaps_s, held.scenes)
+    more = _held_among(frames, sorted(spare.difference(changed)), left - len(changed), redundant)
+    return HeldFrames({**gaps_s, **more.gaps_s}, {**held.scenes, **more.scenes})
+
+
+def _most_changed(frames: Prunable, held: Sequence[int], others: Sequence[int], count: int) -> list[int]:
+    """Return up to `count` of the others: each time the one that is least like any held by then, as long as a person sees a difference."""
+    if frames.signatures is None or not others or not held:
+        return []
+    signatures = frames.signatures.astype(np.int16)
+    of_others = signatures[list(others)]
+
+    def cells_unlike(row: int) -> npt.NDArray[np.intp]:
+        return np.asarray((np.abs(of_others - signatures[row]).max(axis=3) > CHANGED_LEVELS).sum(axis=(1, 2)))
+
+    unlike, found = np.min([cells_unlike(row) for row in held], axis=0), list[int]()
+    while len(found) < count and unlike.max() >= CHANGED_CELLS:
+        found.append(others[int(unlike.argmax())])
+        unlike = np.minimum(unlike, cells_unlike(found[-1]))
+    return found
 
 
 def _held_among(frames: Prunable, rows: list[int], count: int, redundant: float) -> HeldFrames:

@@ -61,6 +61,7 @@ def count_pictures(
         stand_for,
         [point for point in curve if point[0] <= len(left)],
         spare=frozenset(row for row, picture in number.items() if picture in still and row != stand_for[picture]),
+        calm=frozenset(row for row, index in enumerate(left) if frames[index].is_still or frames[index].is_calm),
     )
 
 
