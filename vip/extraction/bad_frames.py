@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Container, Iterator, Sequence
 from itertools import islice, pairwise, takewhile
 
@@ -159,16 +160,14 @@ def _drop_under_way(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decisi
 def _drop_between_rests(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
     """Drop each frame that moves for a moment between pictures that stand still, if it is blurred or mostly shows what they do."""
     good = [index for index in range(len(analyses)) if index not in dropped]
-    for place, index in enumerate(good):
-        frame = analyses[index]
-        if not frame.is_between_rests or frame.is_still:
-            continue
-        sides = (good[:place][::-1], good[place + 1 :])
-        beside = [next((other for other in side if not analyses[other].is_between_rests), None) for side in sides]
-        found = tuple(other for other in beside if other is not None)
-        rests = [analyses[other] for other in found]
-        if beside[1] is not None and all(rest.is_still or rest.is_calm for rest in rests) and _comes_into_view(frame, rests):
-            times = " and ".join(timecode(rest.time_s) for rest in rests)
+    rests = [index for index in good if not analyses[index].is_between_rests]
+    for index in [index for index in good if analyses[index].is_between_rests and not analyses[index].is_still]:
+        place = bisect(rests, index)
+        found = tuple(rests[max(0, place - 1) : place + 1])
+        beside = [analyses[other] for other in found]
+        comes_to_rest = place < len(rests) and all(rest.is_still or rest.is_calm for rest in beside)
+        if comes_to_rest and _comes_into_view(analyses[index], beside):
+            times = " and ".join(timecode(rest.time_s) for rest in beside)
             reason = f"dropped: moves for a moment, beside what stands still at {times}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=found)
 

@@ -23,7 +23,7 @@ LEAST_LEVEL, LEVEL, LEVEL_WITHIN, LEVEL_SHARE_OF_SYNC = 8, 0.5, 0.05, 0.06
 TIMES_LEVEL = 3.0  # nothing has just begun to move while no packet nearby is larger
 REST_S, MOMENT_S = 0.4, 1.5  # nothing moves for so long where a picture is to be seen, and what moves between two of them is over so soon
 SETTLED_IN_REST_S = 0.2  # behind its beginning
-MEDIAN_OF = 5  # packets
+IN_A_ROW = 5  # packets, most of which are small in a rest: once a picture stands still, every other one or so still refines it
 LARGE_SHARE, STILL_SHARE_OF_LARGE = 0.9, 0.02  # where most moves, a packet of what rests is so small a part of most others
 CALM_S, CALM_SHARE, TIMES_CALM = 0.5, 0.3, 3.0
 """Seconds before a frame, and behind it, the share of the packets that are calm, and how much larger most packets there may be. In 16 talks
@@ -102,13 +102,12 @@ def _rests(index: PacketIndex) -> npt.NDArray[np.float64]:
     order = index.by_time
     times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
     between = np.flatnonzero(~is_sync)
-    if len(between) < MEDIAN_OF:
+    if len(between) < IN_A_ROW:
         return np.zeros((0, 2))
     large = STILL_SHARE_OF_LARGE * quantile(sizes[between], LARGE_SHARE)
     most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]), large)
-    padded = np.pad(sizes[between], MEDIAN_OF // 2, mode="edge")  # once a picture stands still, every other packet or so still refines it
-    usual = np.partition(np.lib.stride_tricks.sliding_window_view(padded, MEDIAN_OF), MEDIAN_OF // 2, axis=1)[:, MEDIAN_OF // 2]
-    moves = between[usual > most_bytes]
+    is_small = np.pad((sizes[between] <= most_bytes).astype(np.int8), IN_A_ROW // 2, mode="edge")
+    moves = between[np.convolve(is_small, np.ones(IN_A_ROW, np.int8), "valid") <= IN_A_ROW // 2]
     begins, ends = np.append(times[0], times[moves]), np.append(times[np.maximum(moves - 1, 0)], times[-1])
     return np.asarray(np.stack([begins, ends], axis=1)[ends - begins >= REST_S], np.float64)
 
