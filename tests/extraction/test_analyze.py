@@ -17,9 +17,21 @@ import numpy as np
 import pytest
 
 from tests.extraction.analyses import TIME_BASE, picture
+from tests.extraction.analyses import analysis as look
+from tests.extraction.indices import at, steady
 from tests.media import FRAMES, Clip, Clips, card, number_in, write
 from vip.errors import InputError
-from vip.extraction.analyze import THUMBNAIL_SIDE_PX, FrameAnalysis, FrameAnalyzer, _batches, analyze, beside, in_parallel, windows_around
+from vip.extraction.analyze import (
+    THUMBNAIL_SIDE_PX,
+    FrameAnalysis,
+    FrameAnalyzer,
+    _batches,
+    analyze,
+    beside,
+    in_parallel,
+    mark_transitions,
+    windows_around,
+)
 from vip.extraction.quality import WORKING_SIDE_PX, measure
 from vip.models.classic import ClassicEmbedder
 from vip.models.opencv import OpenCVDetector
@@ -127,6 +139,14 @@ def test_looks_know_where_the_video_is_restless(clips: Clips) -> None:
         video.index = replace(video.index, size_bytes=sizes)
         analyses = analyze(video, video.index.shown_pts[[5, 10, 33]].tolist(), analyzer, advance=lambda: None)
     assert [analysis.in_transition for analysis in analyses] == [False, False, True]
+
+
+def test_what_moves_between_rests_is_a_transition(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What moves as much as usual there is not: somebody who speaks."""
+    monkeypatch.setattr("vip.extraction.analyze.between_rests", lambda index, pts: np.ones(len(pts), bool))
+    index = steady(10.0, bursts={5.0: 0.4})
+    found = mark_transitions(index, [look(pts) for pts in at(2.0, 5.2, 8.0)])
+    assert [one.is_between_rests for one in found] == [False, True, False]
 
 
 @pytest.mark.parametrize("count", CORES)

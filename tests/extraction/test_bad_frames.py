@@ -422,6 +422,19 @@ def test_of_a_picture_unlike_those_beside_it_a_blurred_one_goes(sharpness: float
     assert rules(found) == ({1: "in_transition"} if goes else {})
 
 
+def test_a_picture_that_is_as_sharp_as_one_of_those_beside_it_may_be_a_shot() -> None:
+    frames = moment(picture(3), before=disc(0), measured=measured(60.0))
+    assert bad_frames([replace(frames[0], measured=measured(200.0)), *frames[1:]], None) == {}
+
+
+def test_a_cursor_that_moves_before_a_line_joins_is_no_move() -> None:
+    lines = ("One and one", "is two, and", "two and two")
+    pointed = [page(*lines) for _ in range(2)]
+    for picture_of, x in zip(pointed, (500, 600), strict=True):
+        cv2.circle(picture_of, (x, 330), 5, (0, 0, 0), -1)
+    assert bad_frames(moment(pointed[1], before=pointed[0], behind=page(*lines, "is four")), None) == {}
+
+
 def test_a_line_that_joins_for_a_moment_is_no_move() -> None:
     """Where something is written, each step stays: the next one is told by it."""
     one, two, three = page("One"), page("One", "and one"), page("One", "and one", "is two")

@@ -438,6 +438,18 @@ def test_behind_a_frame_in_which_something_comes_into_view_one_looks_where_it_re
     assert (moving.pts in {analyses[index].pts for index in bad_frames(analyses, None)}) == bool(rests)
 
 
+def test_a_rest_that_was_looked_at_is_not_looked_at_again(cards: Clip) -> None:
+    titles = []
+    with Video(cards.path) as video:
+        shown = video.index.shown_pts.tolist()
+        for numbers in ([0, 60], [0, 60, *range(70, 86)]):
+            listener = Listener()
+            found = replace(search(video, 1, exact=True), counts_pictures=True, observer=listener)
+            analyze_candidates(found, [shown[number] for number in numbers])
+            titles.append([title for title, *_ in listener.steps])
+    assert ["Looking where pictures rest" in some for some in titles] == [True, False]
+
+
 # ---------------------------------------------------------------- how much is decoded
 
 

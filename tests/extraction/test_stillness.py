@@ -255,6 +255,15 @@ def test_where_much_moves_much_is_little_in_a_rest() -> None:
     assert not between_rests(index_of(sizes), at(2.48)).any()
 
 
+def test_the_larger_the_sync_packets_the_more_may_move_in_a_rest() -> None:
+    """At high bit rates noise takes more; a picture that is shown for long is most of all packets, and says nothing of what is large."""
+    sizes = cards((10.0, 10.8))
+    sizes[sizes == STILL] = 2 * STILL_BYTES
+    for sync_bytes, between in ((SYNC, False), (5 * SYNC, True)):
+        sizes[0] = sync_bytes
+        assert between_rests(index_of(sizes), at(10.4)).tolist() == [between]
+
+
 def test_the_rest_behind_a_move_is_looked_at_once_it_has_begun() -> None:
     index = index_of(cards((2.0, 3.0), (5.0, 5.8)))
     for pts in rests_behind(index, at(2.48, 2.8)):
