@@ -427,12 +427,8 @@ def test_a_picture_that_is_as_sharp_as_one_of_those_beside_it_may_be_a_shot() ->
     assert bad_frames([replace(frames[0], measured=measured(200.0)), *frames[1:]], None) == {}
 
 
-def test_a_cursor_that_moves_before_a_line_joins_is_no_move() -> None:
-    lines = ("One and one", "is two, and", "two and two")
-    pointed = [page(*lines) for _ in range(2)]
-    for picture_of, x in zip(pointed, (500, 600), strict=True):
-        cv2.circle(picture_of, (x, 330), 5, (0, 0, 0), -1)
-    assert bad_frames(moment(pointed[1], before=pointed[0], behind=page(*lines, "is four")), None) == {}
+def test_what_is_as_before_when_a_line_is_about_to_join_is_no_move() -> None:
+    assert bad_frames(moment(page("One"), before=page("One"), behind=page("One", "and one")), None) == {}
 
 
 def test_a_line_that_joins_for_a_moment_is_no_move() -> None:
