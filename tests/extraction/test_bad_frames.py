@@ -438,9 +438,19 @@ def test_a_line_that_joins_for_a_moment_is_no_move() -> None:
     assert rules(bad_frames(moment(page("One", "", "and one"), before=one, behind=three), None)) == {1: "in_transition"}
 
 
-def test_at_the_beginning_what_rests_behind_is_enough_and_at_the_end_nothing_is() -> None:
+def test_at_the_beginning_what_rests_behind_is_enough() -> None:
     assert rules(bad_frames(moment(disc(40)), None)) == {0: "in_transition"}
-    assert bad_frames(moment(disc(40), before=disc(110))[:2], None) == {}
+
+
+@pytest.mark.parametrize(("sharpness", "goes"), [(49.0, True), (51.0, False)])
+def test_at_the_end_only_what_is_blurred_goes(sharpness: float, goes: bool) -> None:
+    """A camera may have begun to move."""
+    frames = moment(disc(40), before=disc(110), measured=measured(sharpness))[:2]
+    assert rules(bad_frames(frames, None)) == ({1: "in_transition"} if goes else {})
+
+
+def test_a_move_beside_which_nothing_is_left_stays() -> None:
+    assert bad_frames(moment(disc(40))[:1], None) == {}
 
 
 @pytest.mark.parametrize(("flags", "goes"), [({"is_still": False}, False), ({"is_still": False, "is_calm": True}, True)])

@@ -231,10 +231,14 @@ def test_a_rest_is_long_enough_to_be_seen(pause_s: float, between: bool) -> None
     assert between_rests(index, at(2.48)).tolist() == [between]
 
 
-def test_a_video_may_begin_with_a_move_and_not_end_with_one() -> None:
+def test_a_video_may_begin_and_end_with_a_move() -> None:
     index = index_of(cards((0.04, 1.0), (11.2, 12.0)))
-    assert between_rests(index, at(0.4, 11.6)).tolist() == [True, False]
-    assert not between_rests(index_of(cards((0.04, 3.0))), at(0.4, 2.0)).any()
+    assert between_rests(index, at(0.4, 11.6)).tolist() == [True, True]
+    assert not between_rests(index_of(cards((0.04, 3.0), (9.0, 12.0))), at(0.4, 2.0, 9.4, 11.6)).any()
+
+
+def test_a_short_video_in_which_nothing_rests_is_no_moment() -> None:
+    assert not between_rests(index_of(cards((0.04, 1.2), seconds=1.2)), at(0.4, 0.8)).any()
 
 
 def test_a_picture_that_is_still_refined_rests() -> None:

@@ -165,20 +165,23 @@ def _drop_between_rests(analyses: Sequence[FrameAnalysis], dropped: dict[int, De
         place = bisect(rests, index)
         found = tuple(rests[max(0, place - 1) : place + 1])
         beside = [analyses[other] for other in found]
-        comes_to_rest = place < len(rests) and all(rest.is_still or rest.is_calm for rest in beside)
-        if comes_to_rest and _comes_into_view(analyses[index], beside):
+        is_beside_rests = bool(beside) and all(rest.is_still or rest.is_calm for rest in beside)
+        if is_beside_rests and _is_on_its_way(analyses[index], beside, comes_to_rest=place < len(rests)):
             times = " and ".join(timecode(rest.time_s) for rest in beside)
             reason = f"dropped: moves for a moment, beside what stands still at {times}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=found)
 
 
-def _comes_into_view(frame: FrameAnalysis, rests: Sequence[FrameAnalysis]) -> bool:
+def _is_on_its_way(frame: FrameAnalysis, rests: Sequence[FrameAnalysis], *, comes_to_rest: bool) -> bool:
     """Return whether a frame that moves is far softer than the pictures that stand still beside it, or mostly shows what they do.
 
-    Not where it is one more step of something that is written or built up.
+    Not where it is one more step of something that is written or built up, nor where it does not come to rest: at the end of a video
+    only what is far softer is sure to leave.
     """
     if all(much_blurrier(frame.measured.quality, rest.measured.quality) for rest in rests):
         return True
+    if not comes_to_rest:
+        return False
     levels = np.stack([np.abs(frame.signature.astype(np.int16) - rest.signature).max(axis=2) for rest in rests]).min(axis=0)
     if float((levels < SAME_LEVELS).mean()) < MOSTLY_SAME:
         return False

@@ -70,11 +70,13 @@ def _level(packets: npt.NDArray[np.int64], sync_bytes: float) -> float:
 def between_rests(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_]:
     """bool (N,): whether each of these frames moves for a moment only: nothing does just before that, nor just behind it.
 
-    So cards of motion graphics come into view, and slides with animations. The beginning of a video counts as a rest.
+    So cards of motion graphics come into view, and slides with animations. Beginning and end of a video count as rests if there is one.
     """
     at = np.asarray(pts, np.int64) * float(index.time_base)
     ended, begins = _rests_beside(index, at)
-    return np.asarray((at > ended) & (begins - np.maximum(ended, float(index.shown_pts[0] * index.time_base)) <= MOMENT_S), bool)
+    first, last = (float(index.shown_pts[place] * index.time_base) for place in (0, -1))
+    lasts_s = np.minimum(begins, last) - np.maximum(ended, first)
+    return np.asarray((at > ended) & (lasts_s <= MOMENT_S) & (np.isfinite(ended) | np.isfinite(begins)), bool)
 
 
 def rests_behind(index: PacketIndex, pts: Sequence[int]) -> list[int]:
