@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect
 from collections.abc import Container, Iterator, Sequence
-from itertools import islice, pairwise, takewhile
+from functools import lru_cache
+from itertools import islice, takewhile
 
+import cv2
 import numpy as np
 
 from vip.errors import InputError
 from vip.extraction.analyze import FrameAnalysis
+from vip.extraction.moves import is_on_its_way
 from vip.extraction.other_pictures import other_pictures
 from vip.extraction.pushes import is_push
 from vip.extraction.quality import (
@@ -29,7 +32,6 @@ from vip.extraction.quality import (
     shapes_of,
     verdict,
 )
-from vip.local_change import LEAST_SHARE, change_of_thumbnails, prepared
 from vip.ranks import median
 from vip.records import Decision
 from vip.timecode import timecode
@@ -47,10 +49,9 @@ SHARPER_WITHIN_S = 2.0
 LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
 DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
 UNDER_WAY_S, STILL_S = 1.2, 6.0  # between a frame on its way and the pictures on either side, and where those stand still
-SAME_LEVELS, MOSTLY_SAME = 24, 0.5
-"""Of 255, and share of the cells of the signature. Of 300 frames in which cards come into view 11 are below, all of them blurred."""
 LETTER_LEVELS, LETTERS_ON_STILL = 32, 0.01
 """Of 255, and share of the pixels in the middle of the thumbnail. Dark cards have 0.05 and more, black frames that stand still none."""
+REMEMBERED = 4096  # thumbnails, since frames are judged while candidates are sought and again when keyframes are selected
 NOTHING_LEVEL = 4  # of 255: a picture without a brighter cell is black, not dark
 
 
@@ -103,13 +104,19 @@ def _keep_lasting(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision
 def _keep_letters(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
     """Keep black and white frames that stand still and show letters or a sign in their middle, dark blue ones on black: no fade does."""
     for index in [index for index, decision in dropped.items() if decision.rule in {"black", "white"} and analyses[index].is_still]:
-        picture = prepared(analyses[index].thumbnail)
-        if picture is None:
-            continue
-        middle = middle_of(picture.rgb).astype(np.int16)
-        background = [median(middle[..., colour]) for colour in range(3)]
-        if float((np.abs(middle - background).max(axis=2) > LETTER_LEVELS).mean()) >= LETTERS_ON_STILL:
+        if _has_letters(analyses[index].thumbnail):
             del dropped[index]
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _has_letters(thumbnail: bytes) -> bool:
+    """Return whether the middle of a picture has pixels of another colour than most; False where it cannot be decoded."""
+    picture = cv2.imdecode(np.frombuffer(thumbnail, np.uint8), cv2.IMREAD_COLOR) if thumbnail else None
+    if picture is None:
+        return False
+    middle = middle_of(np.asarray(picture, np.int16))
+    background = [median(middle[..., colour]) for colour in range(3)]
+    return float((np.abs(middle - background).max(axis=2) > LETTER_LEVELS).mean()) >= LETTERS_ON_STILL
 
 
 def _drop_replaced(analyses: Sequence[FrameAnalysis], dropped: dict[int, Decision]) -> None:
@@ -166,27 +173,10 @@ def _drop_between_rests(analyses: Sequence[FrameAnalysis], dropped: dict[int, De
         found = tuple(rests[max(0, place - 1) : place + 1])
         beside = [analyses[other] for other in found]
         is_beside_rests = bool(beside) and all(rest.is_still or rest.is_calm for rest in beside)
-        if is_beside_rests and _is_on_its_way(analyses[index], beside, comes_to_rest=place < len(rests)):
+        if is_beside_rests and is_on_its_way(analyses[index], beside, comes_to_rest=place < len(rests)):
             times = " and ".join(timecode(rest.time_s) for rest in beside)
             reason = f"dropped: moves for a moment, beside what stands still at {times}"
             dropped[index] = Decision(kept=False, rule="in_transition", reason=reason, neighbours=found)
-
-
-def _is_on_its_way(frame: FrameAnalysis, rests: Sequence[FrameAnalysis], *, comes_to_rest: bool) -> bool:
-    """Return whether a frame that moves is far softer than the pictures that stand still beside it, or mostly shows what they do.
-
-    Not where it is one more step of something that is written or built up, nor where it does not come to rest: at the end of a video
-    only what is far softer is sure to leave.
-    """
-    if all(much_blurrier(frame.measured.quality, rest.measured.quality) for rest in rests):
-        return True
-    if not comes_to_rest:
-        return False
-    levels = np.stack([np.abs(frame.signature.astype(np.int16) - rest.signature).max(axis=2) for rest in rests]).min(axis=0)
-    if float((levels < SAME_LEVELS).mean()) < MOSTLY_SAME:
-        return False
-    steps = pairwise(one.thumbnail for one in (*rests[:-1], frame, rests[-1]))
-    return not all(change.is_progress or change.share < LEAST_SHARE for change in (change_of_thumbnails(*step) for step in steps))
 
 
 def _is_wipe(frame: FrameAnalysis, before: FrameAnalysis, after: FrameAnalysis) -> bool:
