@@ -743,7 +743,7 @@ def _write(video: Path, script: Script) -> Labels:
     width, height = script.size
     codec, options = "libx264", {"preset": "veryfast", "crf": str(script.coding.crf), "x264-params": f"keyint={script.coding.gop}"}
     if script.kind == "recording":
-        codec, options = "libvpx", {"deadline": "realtime", "cpu-used": "8", "b": "1500k", "g": str(script.coding.gop)}
+        codec, options = "libvpx", {"deadline": "realtime", "cpu-used": "-8", "b": "1500k", "g": str(script.coding.gop)}
     with av.open(str(video), "w") as container:
         stream = container.add_stream(codec, rate=script.fps, options=options)
         stream.width, stream.height, stream.pix_fmt, stream.time_base = width, height, "yuv420p", Fraction(1, script.fps)
