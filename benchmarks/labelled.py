@@ -43,7 +43,7 @@ from PIL import Image as PillowImage
 from PIL import ImageDraw, ImageFont
 
 VERSION = 1  # of what `build` writes; part of the names of files, so that old ones are not taken for new ones
-FPS, FASTER = 10, {"motion": 25, "recording": 30}
+FPS, RATES = 10, {"motion": 25, "recording": 30}
 SIZES = ((640, 360), (960, 540), (1280, 720))
 PHOTOGRAPHS = tuple(name for name in PHOTOS if name not in ("page.png", "text.png", "logo.png", "clock_motion.png"))
 DARK = ((18, 18, 28), (10, 30, 48), (40, 42, 54), (0, 0, 0))
@@ -86,7 +86,7 @@ class Script:
     fps: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.fps = FASTER.get(self.kind, FPS)
+        self.fps = RATES.get(self.kind, FPS)
         self.chance = random.Random(f"{self.kind}-{self.seed}")
         self.size = self.chance.choice(SIZES)
         self.coding = Coding(self.chance.choice((50, 100, 250)), 40 if self.kind == "lowrate" else self.chance.choice((20, 24, 28)))

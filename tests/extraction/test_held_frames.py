@@ -10,7 +10,7 @@ import pytest
 
 from tests.extraction.pruning import at_angles
 from vip.extraction.doubles import replace_doubles
-from vip.extraction.held_frames import CHANGED_CELLS, held_frames
+from vip.extraction.held_frames import UNLIKE_CELLS, held_frames
 from vip.extraction.scenes import representatives
 from vip.extraction.spread import NO_GAP, spread
 from vip.protocols import DistinctPictures, Prunable
@@ -109,7 +109,7 @@ def test_what_is_like_one_that_follows_already_waits() -> None:
     assert sorted(held_frames(frames, 3, redundant=0.9).gaps_s) == [0, 1, 3]
 
 
-@pytest.mark.parametrize(("cells", "follows"), [(CHANGED_CELLS - 1, False), (CHANGED_CELLS, True)])
+@pytest.mark.parametrize(("cells", "follows"), [(UNLIKE_CELLS - 1, False), (UNLIKE_CELLS, True)])
 def test_a_cursor_is_no_change(cells: int, follows: bool) -> None:
     """Four times the same, and a little elsewhere: by the division into scenes the middle one follows."""
     frames = screens(0, 0, 0, cells)

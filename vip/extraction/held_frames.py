@@ -20,7 +20,7 @@ from vip.extraction.scenes import representatives, with_source
 from vip.extraction.spread import NO_GAP, spread
 from vip.protocols import Prunable
 
-CHANGED_LEVELS, CHANGED_CELLS = 12, 4  # of 255, in a cell of the signature, and how many of its 576; a cursor changes two
+UNLIKE_LEVELS, UNLIKE_CELLS = 12, 4  # of 255, in a cell of the signature, and how many of its 576; a cursor changes two
 
 
 class HeldFrames(NamedTuple):
@@ -60,10 +60,10 @@ def _most_changed(frames: Prunable, held: Sequence[int], others: Sequence[int], 
     of_others = signatures[list(others)]
 
     def cells_unlike(row: int) -> npt.NDArray[np.intp]:
-        return np.asarray((np.abs(of_others - signatures[row]).max(axis=3) > CHANGED_LEVELS).sum(axis=(1, 2)))
+        return np.asarray((np.abs(of_others - signatures[row]).max(axis=3) > UNLIKE_LEVELS).sum(axis=(1, 2)))
 
     unlike, found = np.min([cells_unlike(row) for row in held], axis=0), list[int]()
-    while len(found) < count and unlike.max() >= CHANGED_CELLS:
+    while len(found) < count and unlike.max() >= UNLIKE_CELLS:
         found.append(others[int(unlike.argmax())])
         unlike = np.minimum(unlike, cells_unlike(found[-1]))
     return found

@@ -37,7 +37,7 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     order = index.by_time
     times, is_sync, sizes = index.pts[order] * float(index.time_base), index.is_sync[order], index.size_bytes[order]
     sync_bytes = median(sizes[is_sync])
-    most_bytes, largest_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * sync_bytes), MOVES_SHARE_OF_SYNC * sync_bytes
+    most_bytes, largest_bytes = _still_bytes(sync_bytes), MOVES_SHARE_OF_SYNC * sync_bytes
     between, between_bytes = times[~is_sync], sizes[~is_sync]
     at = np.asarray(pts, np.int64) * float(index.time_base)
     edges = (np.searchsorted(between, at + aside_s, "right").tolist() for aside_s in (-AROUND_S, -NEAR_S, 0.0, NEAR_S, AROUND_S))
@@ -56,6 +56,11 @@ def still_frames(index: PacketIndex, pts: Sequence[int]) -> npt.NDArray[np.bool_
     ]
     stays = (following < len(times)) & (np.append(times, np.inf)[following] - at >= SHOWN_FOR_S)
     return np.asarray(stays | np.array(still, bool), bool)
+
+
+def _still_bytes(sync_bytes: float) -> float:
+    """Return what most packets have at most where nothing moves."""
+    return max(STILL_BYTES, STILL_SHARE_OF_SYNC * sync_bytes)
 
 
 def _level(packets: npt.NDArray[np.int64], sync_bytes: float) -> float:
@@ -107,7 +112,7 @@ def _rests(index: PacketIndex) -> npt.NDArray[np.float64]:
     if len(between) < IN_A_ROW:
         return np.zeros((0, 2))
     large = STILL_SHARE_OF_LARGE * quantile(sizes[between], LARGE_SHARE)
-    most_bytes = max(STILL_BYTES, STILL_SHARE_OF_SYNC * median(sizes[is_sync]), large)
+    most_bytes = max(_still_bytes(median(sizes[is_sync])), large)
     is_small = np.pad((sizes[between] <= most_bytes).astype(np.int8), IN_A_ROW // 2, mode="edge")
     moves = between[np.convolve(is_small, np.ones(IN_A_ROW, np.int8), "valid") <= IN_A_ROW // 2]
     begins, ends = np.append(times[0], times[moves]), np.append(times[np.maximum(moves - 1, 0)], times[-1])
