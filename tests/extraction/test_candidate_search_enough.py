@@ -20,7 +20,7 @@ from vip.extraction.candidate_search import MOST_SETTLED_AGAIN, CandidateSearch,
 from vip.extraction.settled import Settled
 from vip.extraction.transitions import PacketActivity
 from vip.protocols import EmbedderCapabilities, SilentObserver
-from vip.records import Detection
+from vip.records import Detection, Image
 from vip.video import SHORT_FRAMES
 
 GOOD = measured(100.0)
@@ -45,6 +45,7 @@ class Film:
         dissolves: Mapping[int, bool] | None = None,
         calm: Sequence[int] = (),
         followed_by_sync: Sequence[int] = (),
+        blends: Sequence[int] = (),
     ) -> None:
         """
         Args:
@@ -52,6 +53,7 @@ class Film:
             dissolves: what is found out behind the frames with these numbers.
             calm: numbers of the frames that not much follows.
             followed_by_sync: numbers of the frames that a sync frame follows soon, though there is none in `index`.
+            blends: numbers of the frames that look like a mean of any two others.
         """
         self.show, self.dissolves = show, dissolves or {}
         self.scanned: list[int] = []
@@ -71,6 +73,8 @@ class Film:
         monkeypatch.setattr(PacketActivity, "is_followed_by_much", lambda _, pts: set(pts) - still)
         followed = {40 * number for number in followed_by_sync}
         monkeypatch.setattr(PacketActivity, "is_followed_by_sync", lambda _, pts: set(pts) & followed)
+        blended = [self.seen(40 * number).signature for number in blends]
+        monkeypatch.setattr(candidate_search, "resembles_blend", lambda picture, *_: any(np.array_equal(picture, one) for one in blended))
 
     def scan(self, video: Any, pts: Sequence[int], *_: Any, sharpest: bool = False, **__: Any) -> list[FrameAnalysis]:
         self.scanned.append(len(pts))
@@ -218,6 +222,47 @@ def test_in_a_long_video_behind_those_that_a_sync_frame_follows_soon_as_well(
     film = Film(monkeypatch, frames, lambda _: {}, calm=[0], followed_by_sync=[0, 30])
     film.look_at(0, 30, 60, 90)
     assert film.doubtful == sought
+
+
+@pytest.mark.parametrize(("frames", "sought"), [(SHORT_FRAMES, []), (SHORT_FRAMES + 1, [[30]])])
+def test_in_a_long_video_behind_those_that_look_like_a_mean_of_their_neighbours_as_well(
+    monkeypatch: pytest.MonkeyPatch, frames: int, sought: list[list[int]]
+) -> None:
+    """Of a short dissolve packets may not tell; a calm frame is in none, and neither the first nor the last lies between two."""
+    film = Film(monkeypatch, frames, lambda _: {}, calm=[60], blends=[0, 30, 60, 90])
+    film.look_at(0, 30, 60, 90)
+    assert film.doubtful == sought
+
+
+def test_a_frame_between_two_of_one_view_moves_and_does_not_dissolve(monkeypatch: pytest.MonkeyPatch) -> None:
+    def one_of_two_views(number: int) -> dict[str, Any]:
+        shown = analysis(90 * (number // 100))
+        signature = shown.signature.copy()
+        signature[0, :, 0] = number
+        return {"view": shown.view, "signature": signature}
+
+    film = Film(monkeypatch, SHORT_FRAMES + 1, one_of_two_views, blends=[40, 100, 160])
+    film.look_at(0, 20, 40, 60, 80, 100, 120, 140, 160, 180, keyframes=10)
+    assert film.doubtful == [[100]]
+
+
+def test_two_on_either_side_are_tried_since_the_nearest_may_lie_in_the_dissolve_itself(monkeypatch: pytest.MonkeyPatch) -> None:
+    def numbered(number: int) -> dict[str, Any]:
+        signature = analysis(number).signature
+        signature[0, 0] = number
+        return {"signature": signature}
+
+    film = Film(monkeypatch, SHORT_FRAMES + 1, numbered, calm=[10, 11, 12, 90, 91, 92])
+    tried: set[tuple[int, int, int]] = set()
+
+    def resembles_blend(picture: Image, before: Image, after: Image) -> bool:
+        tried.add((int(before[0, 0, 0]), int(picture[0, 0, 0]), int(after[0, 0, 0])))
+        return False
+
+    monkeypatch.setattr(candidate_search, "resembles_blend", resembles_blend)
+    film.look_at(10, 11, 12, 50, 90, 91, 92, keyframes=7)
+    assert {(before, after) for before, number, after in tried if number == 50} == {(11, 90), (11, 91), (12, 90), (12, 91)}
+    assert film.doubtful == []
 
 
 @pytest.mark.parametrize("frames", [SHORT_FRAMES, SHORT_FRAMES + 1])

@@ -22,6 +22,7 @@ from vip.extraction.quality import (
     much_blurrier,
     much_paler,
     references,
+    resembles_blend,
     rises_from_black,
     same_shape,
     same_view,
@@ -372,6 +373,11 @@ def test_where_bars_would_leave_less_than_an_eighth_the_whole_picture_is_measure
         (6, 0.1, 300, None),
         (6.5, 0.1, 5000, "blurred"),
         (6.51, 0.1, 5000, None),  # detail of 0.01
+        (3.9, 0.1, 39.1, "blurred"),  # hardly an edge anywhere, and less than a tenth of the sharpness around it
+        (3.9, 0.1, 38.9, None),
+        (4.0, 0.1, 100, None),
+        (2.19, 0.0475, 100, "blurred"),
+        (2.21, 0.0475, 100, None),  # detail of 0.015
     ],
 )
 def test_blurred_is_without_detail_and_far_below_its_surroundings(
@@ -453,6 +459,20 @@ def test_another_picture_is_no_blend_of_its_neighbours() -> None:
 def test_between_two_that_are_the_same_nothing_blends() -> None:
     before = small(1)
     assert not is_blend(before, before, mean(before, small(2), 0.02))
+
+
+@pytest.mark.parametrize(("share", "resembles"), [(0.0, False), (0.05, False), (0.12, True), (0.5, True), (0.88, True), (0.95, False)])
+def test_a_mean_of_pictures_that_have_moved_since_resembles_a_blend(share: float, resembles: bool) -> None:
+    before, after = small(1), small(2)
+    moved = mean(np.roll(before, 1, axis=1), np.roll(after, 1, axis=0), share)
+    assert resembles_blend(moved, before, after) == resembles
+    assert not is_blend(moved, before, after), "too much of it is of neither"
+
+
+def test_what_is_nearly_one_of_two_pictures_resembles_no_blend() -> None:
+    before, after = small(1), small(2)
+    assert not resembles_blend(np.roll(before, 4, axis=1), before, after)
+    assert not resembles_blend(before, before, mean(before, after, 0.02)), "between two that are the same"
 
 
 def small(seed: int) -> Image:

@@ -5,17 +5,19 @@ In: an open video and the PTS of its candidates. Out: the analyses of all frames
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 
 from vip.extraction import analyze, objects, quality, substitutes
 from vip.extraction.analyze import FrameAnalysis, FrameAnalyzer
-from vip.extraction.bad_frames import shows_nothing_at_all
+from vip.extraction.bad_frames import shows_nothing_at_all, shows_same_view
 from vip.extraction.good_frames import good_frames, likely_keyframes
 from vip.extraction.hidden_shots import frames_of_hidden_shots
 from vip.extraction.pages import without_speaker_or_drift
+from vip.extraction.quality import resembles_blend
 from vip.extraction.samplers.sync import fill, is_short
 from vip.extraction.settled import find_settled
 from vip.extraction.stillness import rests_behind
@@ -29,6 +31,7 @@ PASSED_OVER = 5  # frames that no other needs come in rows hardly longer
 MANY_FRAMES = 4  # times as many as are looked at; of fewer, those passed over would be missing
 LEAST_CHOICE = 2  # frames for each of which the sharpest is taken; of fewer, one is hardly sharper
 FARTHEST_IN_REST_PACKETS = 120  # behind a sync frame: a frame in motion that is one itself needs 45
+BESIDE = 2  # frames on either side that may be of the shots that a dissolve joins
 SEARCH_BATCH = 500  # frames looked at at once where a video seems to show nothing
 MOST_PER_KEYFRAME_IN_STILLS = 12  # how many candidates a keyframe are tried where nearly all show the same picture
 
@@ -200,7 +203,7 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     activity = activity_of(search.video.index)
     may_dissolve = {one.pts for one in analyses if one.in_transition}  # what much follows elsewhere is movement
     if not is_short(search.video.index):  # there the candidates lie so close that some are outside the dissolve
-        may_dissolve |= activity.is_followed_by_sync(sorted(new))
+        may_dissolve |= activity.is_followed_by_sync(sorted(new)) | _between_other_views(analyses, new)
     restless = activity.is_followed_by_much(sorted(new & may_dissolve))
     doubtful = [analysis for analysis in analyses if analysis.pts in soft | restless]
     if not doubtful:
@@ -212,6 +215,22 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     doubted |= {analysis.pts for analysis in (*doubtful, *found)}
     settled = {one.pts: one for one in found}
     return _merge([_after_a_look(one, settled.get(one.pts), dissolves) for one in analyses], found)
+
+
+def _between_other_views(analyses: Sequence[FrameAnalysis], among: Collection[int]) -> set[int]:
+    """Return the PTS among these whose frames look like a mean of two other views, one close before and one close behind.
+
+    They may lie in a dissolve too short for its packets to tell.
+    """
+    found = set()
+    for place, frame in enumerate(analyses):
+        if frame.pts not in among:
+            continue
+        sides = product(analyses[max(0, place - BESIDE) : place], analyses[place + 1 : place + 1 + BESIDE])
+        shots = ((before, after) for before, after in sides if not shows_same_view(before, after))
+        if any(resembles_blend(frame.signature, before.signature, after.signature) for before, after in shots):
+            found.add(frame.pts)
+    return found
 
 
 def _after_a_look(analysis: FrameAnalysis, settled: FrameAnalysis | None, dissolves: Mapping[int, bool]) -> FrameAnalysis:

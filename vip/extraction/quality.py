@@ -31,6 +31,7 @@ FLAT_CONTRAST = 0.02
 BAR_LEVEL = 24  # grey level up to which a row or column at the border is a black bar
 DEFOCUSED_DETAIL = 0.004  # of 290 sync frames of 4 mixes, all 14 out of focus lie below, 8 of the others too (blurred themselves)
 PALE_DETAIL, VERY_SOFT_SHARE = 0.01, 0.02  # where there is little contrast noise is much of it
+EDGELESS, EDGELESS_DETAIL = 4.0, 0.015  # sharpness with hardly an edge; a small plane in a grey sky has as little, and more detail
 BLURRED_SHARE = 0.25  # of the sharpness of the surroundings
 SOFT_SHARE = 0.1  # of the sharpness of the surroundings
 SURROUNDINGS, APART_S = 4, 0.25  # frames on either side that make the reference, and the seconds between them
@@ -43,6 +44,7 @@ FADING_CONTRAST, AS_MUCH = 0.8, 0.15  # less is enough where the brightness went
 LEAST_CHANGE_LEVELS = 15  # of 255, root mean square, between two pictures that dissolve
 LEAST_BLENDED = 0.08  # share of either picture in a blend
 BLEND_REST = 0.25  # of the change between the two, what is of neither: of 370 other frames in transitions 5 have less
+RESEMBLING_REST = 0.9  # of the difference to the more alike of the two; a quarter of the frames outside transitions have less
 LEAST_OWN_LEVELS = 4.0  # of 255, mean, by which a frame between two pictures differs from either
 MIXTURE_REST = 0.2  # of the difference to the more alike of the two, what is of neither; from 0.0 to 0.19 in wipes and dissolves of stills
 SAME_SHAPE = 0.92  # correlation of two pictures from which on one is a paler copy of the other
@@ -169,7 +171,8 @@ def verdict(measured: FrameMeasures, reference: float) -> BadRule | None:
     sharpness = measured.quality.sharpness
     is_blurred = measured.detail < DEFOCUSED_DETAIL and sharpness < BLURRED_SHARE * reference
     is_pale_and_blurred = measured.detail < PALE_DETAIL and sharpness < VERY_SOFT_SHARE * reference
-    return "blurred" if is_blurred or is_pale_and_blurred else None
+    is_edgeless = measured.detail < EDGELESS_DETAIL and sharpness < min(EDGELESS, SOFT_SHARE * reference)
+    return "blurred" if is_blurred or is_pale_and_blurred or is_edgeless else None
 
 
 def much_blurrier(mine: Quality, other: Quality) -> bool:
@@ -224,6 +227,18 @@ def is_blend(picture: Image, before: Image, after: Image, *, least_change_levels
     share = float((so_far * change).sum()) / energy
     rest = so_far - share * change
     return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float((rest * rest).sum()) < BLEND_REST**2 * energy
+
+
+def resembles_blend(picture: Image, before: Image, after: Image) -> bool:
+    """Return whether a weighted mean of two others that differ is more like a small picture than either, as in a dissolve of what moves."""
+    start = before.astype(np.float32)
+    change, so_far = after - start, picture - start
+    energy = float((change * change).sum())
+    if energy < change.size * LEAST_CHANGE_LEVELS**2:
+        return False
+    share = float((so_far * change).sum()) / energy
+    own = min(float(np.abs(so_far).mean()), float(np.abs(so_far - change).mean()))
+    return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float(np.abs(so_far - share * change).mean()) < RESEMBLING_REST * own
 
 
 def is_mixture(picture: Image, before: Image, after: Image) -> bool:
