@@ -113,12 +113,50 @@ def test_a_shot_of_half_a_second_between_two_cuts_counts() -> None:
     assert rows_of_alike([*cut[:6], *cut[:4]]) == [tuple(range(10))]  # what was before it goes on: somebody walked by
 
 
+def restless(image: Image, frames: int) -> list[Image]:
+    """In no two frames in a row the same: in pieces too short to be seen."""
+    return [with_person(image) if number % 2 else with_insert(image) for number in range(frames)]
+
+
+@pytest.mark.parametrize(("frames", "counts"), [(3, False), (4, True), (5, True)])
+def test_a_shot_of_a_second_counts_however_restless_it_is(frames: int, counts: bool) -> None:
+    found = rows_of_alike([*swaying(picture(3)), *restless(picture(5), frames), *swaying(picture(8))])
+    shot = tuple(range(4, 4 + frames))
+    assert found[0] == ((0, 1, 2, 3) if counts else (0, 1, 2, 3, *shot))
+    assert (shot in found) == counts
+
+
+@pytest.mark.parametrize(
+    ("first", "counts"), [(swaying(picture(8))[:3], True), (restless(picture(8), 3), False), (swaying(picture(8))[:1], False)]
+)
+def test_a_short_shot_at_the_end_of_a_video_counts_if_it_is_alike_in_itself(first: list[Image], counts: bool) -> None:
+    images = [*first, *restless(picture(5), 2), *swaying(picture(5)), *swaying(picture(3))]
+    assert (tuple(range(len(first))) in rows_of_alike(images)) == counts
+    backwards = rows_of_alike(images[::-1])
+    assert (tuple(range(len(images) - len(first), len(images))) in backwards) == counts
+
+
+@pytest.mark.parametrize(("angle", "is_cut"), [(0.4, True), (0.3, False)])  # cosines of 0.92 and 0.96
+def test_a_pan_in_which_all_of_the_picture_changes_is_no_cut(angle: float, is_cut: bool) -> None:
+    frames = analyses([*swaying(picture(3)), *restless(picture(5), 5), *swaying(picture(8))], step_s=0.4)
+    views = [np.array([np.cos(angle * shot), np.sin(angle * shot)], np.float32) for shot in [0] * 4 + [1] * 5 + [2] * 4]
+    panned = [replace(frame, view=view) for frame, view in zip(frames, views, strict=True)]
+    found = [one.rows for one in distinct_pictures(panned, lambda a, b: 0.95, BOUND)[0]]
+    assert ((4, 5, 6, 7, 8) in found) == is_cut
+
+
 @pytest.mark.parametrize(("step_s", "counts"), [(0.32, True), (0.28, False), (0.12, False)])
 def test_a_shot_of_less_than_a_third_of_a_second_does_not_count(step_s: float, counts: bool) -> None:
     """Two frames of it: a flash between two cuts."""
     cut = [*swaying(picture(3)) * 3, *swaying(picture(5))[:2], *swaying(picture(8)) * 3]
     found = rows_of_alike(cut, step_s=step_s)
     assert ((12, 13) in found) == counts, found
+
+
+@pytest.mark.parametrize(("blurred_s", "counts"), [(0.2, True), (0.1, False)])
+def test_a_short_shot_lasts_as_long_as_blurred_frames_of_it_are_seen(blurred_s: float, counts: bool) -> None:
+    found = rows_of_alike([*swaying(picture(3)), picture(5), *swaying(picture(8))], blurred_s)
+    assert ((4,) in found) == counts, found
 
 
 def test_a_picture_that_only_passing_frames_show_is_shown_whole_by_all_of_them_and_fullest_by_none() -> None:

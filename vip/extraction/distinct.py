@@ -17,6 +17,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 
 import numpy as np
 
@@ -29,6 +30,8 @@ RESTLESS_AROUND = 4  # pairs on either side that say how restless a video is at 
 RESTLESS_QUANTILE = 0.3  # of their changes: a slide of two or three candidates is still
 PICTURE_S = 1.0  # what moves and is shown for less is on its way
 SHOT_S, SHOT_STRENGTH = 0.3, 3.0  # but not a shot: its frames are alike, and far from those before it and behind it
+PAN_COSINE = 0.94  # of two views: all of the picture changes in a fast pan, but little at once of what there is to see
+CUT_SOLID = 1 / 3  # of the picture: film beside slides is half of it; a gesture in close-up changes less in one piece
 OTHER_CELLS = 0.25  # share of the signature's cells that differ, from which on a picture has not come back
 CELL_LEVELS = 24  # of 255: more than flicker and noise change in a cell
 
@@ -106,9 +109,13 @@ class _Comparison:
         self.restless = [self._restless(row) for row in range(len(frames))]
         self.is_settled = [not self._passes(row) for row in range(len(frames))]
 
-    def likeness(self, before: FrameRun, now: FrameRun) -> tuple[float, bool]:
-        """Return how alike two neighbouring runs are, and whether the later one only adds lines to the earlier."""
-        if not (before.is_settled and now.is_settled):
+    def likeness(self, before: FrameRun, now: FrameRun, *, is_cut: bool = False) -> tuple[float, bool]:
+        """Return how alike two neighbouring runs are, and whether the later one only adds lines to the earlier.
+
+        Args:
+            is_cut: two shots meet between them, so what changed decides however restless they are.
+        """
+        if not (is_cut or (before.is_settled and now.is_settled)):
             return self.cosine(before.typical, now.typical), False
         restless = _larger(self.restless[before.last], self.restless[now.first])
         change = self.change(before.last, now.first)
@@ -197,10 +204,35 @@ class _Joining:
         self.runs = {row: FrameRun(row, row, row, comparison.is_settled[row]) for row in range(count)}
         self.rows = {row: [row] for row in range(count)}
         self.before, self.after = {row: row - 1 for row in range(count)}, {row: row + 1 for row in range(count)}
+        self.cuts = self._cuts()
         self.curve: list[tuple[int, float]] = []
         self.heap: list[tuple[float, int, int, FrameRun, FrameRun, bool]] = []
         for row in range(count):
             self._compare_with_next(row)
+
+    def _cuts(self) -> set[int]:
+        """Return the rows with which a shot begins that is seen, as the one before it is."""
+        count = len(self.comparison.frames)
+        starts = [0, *(row for row in range(1, count) if self._is_other_shot(row - 1, row)), count]
+        is_seen = [self._is_seen(start, end) for start, end in pairwise(starts)]
+        return {start for start, before, now in zip(starts[1:], is_seen, is_seen[1:], strict=False) if before and now}
+
+    def _is_other_shot(self, before: int, now: int) -> bool:
+        """Return whether another view follows: a third of the picture changes and more, and far more than anyway there."""
+        one, other = self.comparison.frames[before], self.comparison.frames[now]
+        if float(one.view @ other.view) >= PAN_COSINE or self.comparison.change(before, now).solid < CUT_SOLID:
+            return False
+        return self.comparison.strength(before, now) >= SHOT_STRENGTH
+
+    def _is_seen(self, start: int, end: int) -> bool:
+        """Return whether the rows of a shot, `end` left out, last long enough to be seen; shorter ones are somebody who walks by where they
+        differ, or where the shot before goes on behind them."""
+        lasting_s = self.shown_s[end - 1][1] - self.shown_s[start][0]
+        if lasting_s < SHOT_S or lasting_s >= PICTURE_S:
+            return lasting_s >= PICTURE_S
+        strength = self.comparison.strength
+        goes_on = start > 0 and end < len(self.shown_s) and strength(start - 1, end) < 1
+        return not goes_on and all(strength(row, row + 1) < 1 for row in range(start, end - 1))
 
     def join_neighbours(self, *, down_to: float) -> None:
         """Join neighbouring runs as long as two are at least so much alike."""
@@ -235,8 +267,8 @@ class _Joining:
     def _is_shot(self, key: int) -> bool:
         """Return whether a run lies between two cuts, and what comes behind it is not what was before it: nobody walks by."""
         before, after = self.runs.get(self.before[key]), self.runs.get(self.after[key])
-        rows, frames = self.rows[key], self.comparison.frames
-        if before is None or after is None or frames[max(rows)].time_s - frames[min(rows)].time_s < SHOT_S:
+        rows = self.rows[key]
+        if before is None or after is None or self.shown_s[max(rows)][1] - self.shown_s[min(rows)][0] < SHOT_S:
             return False
         run = self.runs[key]
         sides = (self.comparison.strength(before.last, run.first), self.comparison.strength(run.last, after.first))
@@ -281,7 +313,7 @@ class _Joining:
         following = self.after[key]
         if following in self.runs:
             run, other = self.runs[key], self.runs[following]
-            likeness, is_built = self.comparison.likeness(run, other)
+            likeness, is_built = self.comparison.likeness(run, other, is_cut=following in self.cuts)
             heapq.heappush(self.heap, (-likeness, key, following, run, other, is_built))
 
 

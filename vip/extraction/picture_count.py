@@ -77,14 +77,20 @@ def likely_pictures(frames: Sequence[FrameAnalysis], min_sharpness: float | None
 
 
 def _shown_s(frames: Sequence[FrameAnalysis], good: Sequence[int], dropped: Mapping[int, Decision]) -> list[tuple[float, float]]:
-    """Return for each good frame the time of the first and the last frame that shows the same, blurred and pale ones among them."""
+    """Return for each good frame the time of the first and the last frame that shows the same.
+
+    Blurred and pale frames are among them, and those in a transition for which a settled one of their shot stands.
+    """
     shown = {index: (frames[index].time_s, frames[index].time_s) for index in good}
     for index, decision in dropped.items():
         same, seen = index, set[int]()
         while same not in shown and same not in seen and same in dropped and dropped[same].neighbours:
             seen.add(same)
             same = dropped[same].neighbours[0]
-        if same in shown and decision.rule in {"blurred", "faded"}:
+        if same not in shown:
+            continue
+        has_stand_in = frames[decision.neighbours[0]].stands_in_for == frames[index].pts
+        if decision.rule in {"blurred", "faded"} or has_stand_in:
             first, last = shown[same]
             shown[same] = min(first, frames[index].time_s), max(last, frames[index].time_s)
     return [shown[index] for index in good]
