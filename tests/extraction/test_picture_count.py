@@ -90,6 +90,7 @@ def test_a_picture_is_shown_from_its_first_to_its_last_frame_blurred_and_pale_on
     assert _shown_s(frames, [2], {}) == [(4.0, 4.0)]
     assert _shown_s(frames, [2], {0: dropped("faded"), 3: dropped("blurred")}) == [(0.0, 6.0)]
     assert _shown_s(frames, [2], {1: dropped("faded"), 3: dropped("in_transition")}) == [(2.0, 4.0)]
+    assert _shown_s(frames, [1, 2], {0: dropped("blurred"), 3: dropped("blurred")}) == [(2.0, 2.0), (4.0, 6.0)], "another was shown between"
     frames[2] = replace(frames[2], stands_in_for=frames[0].pts)
     assert _shown_s(frames, [2], {0: dropped("in_transition"), 3: dropped("in_transition")}) == [(0.0, 4.0)], "a settled one stands for it"
 

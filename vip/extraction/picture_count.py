@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -79,7 +80,7 @@ def likely_pictures(frames: Sequence[FrameAnalysis], min_sharpness: float | None
 def _shown_s(frames: Sequence[FrameAnalysis], good: Sequence[int], dropped: Mapping[int, Decision]) -> list[tuple[float, float]]:
     """Return for each good frame the time of the first and the last frame that shows the same.
 
-    Blurred and pale frames are among them, and those in a transition for which a settled one of their shot stands.
+    Blurred and pale frames beside it are among them, and those in a transition for which a settled one of their shot stands.
     """
     shown = {index: (frames[index].time_s, frames[index].time_s) for index in good}
     for index, decision in dropped.items():
@@ -87,7 +88,8 @@ def _shown_s(frames: Sequence[FrameAnalysis], good: Sequence[int], dropped: Mapp
         while same not in shown and same not in seen and same in dropped and dropped[same].neighbours:
             seen.add(same)
             same = dropped[same].neighbours[0]
-        if same not in shown:
+        place = bisect(good, index)
+        if same not in good[max(0, place - 1) : place + 1]:
             continue
         has_stand_in = frames[decision.neighbours[0]].stands_in_for == frames[index].pts
         if decision.rule in {"blurred", "faded"} or has_stand_in:
