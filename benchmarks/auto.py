@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Does `-n auto` count as a person would? Videos whose pictures are known (labelled.py), and mixes of clips (mixes.py).
+"""Does `-n auto` count as a person would? Videos whose pictures are known (labelled.py). For mixes of clips see clips_shown.py.
 
-    python benchmarks/auto.py                      # the seeds that the rule was not made with: five minutes on two cores
+    python benchmarks/auto.py                      # the seeds that the rule was not made with: ten minutes on two cores
     python benchmarks/auto.py --seeds 1-4          # those that it was made with
-    python benchmarks/auto.py --kinds slides-dark people --clips FOLDER --mixes 4
+    python benchmarks/auto.py --kinds slides-dark people
 
 For each kind: how many pictures there are, how many keyframes `-n auto` gives, the share of the pictures that at least one keyframe shows
 and that at least one candidate shows, and the share that `-n` with the number of pictures shows; then pairs of candidates: same or another
@@ -25,8 +25,6 @@ from typing import Literal
 
 import labelled
 from labelled import KINDS, Labelled
-from mixes import Recipe, build, clips_in
-from scores import score
 
 import vip
 from vip.extraction.analysis_store import analyses_of
@@ -38,7 +36,6 @@ from vip.protocols import TEXT_WEIGHT
 REPORTED, PAIRS_A_VIDEO = "5-8", 200
 COUNTED = ("slides-dark", "slides-light", "screens", "inserts", "people", "scroll", "browser", "speaker", "drift")
 OFF_BY = 0.10  # of the number of pictures: the goal for the kinds in COUNTED
-COVERAGE, KEYFRAMES_A_SEGMENT = 0.97, 1.4  # the goals for mixes
 
 Confusion = Counter[tuple[bool, bool]]
 """(another picture by the labels, by the rule) -> pairs of candidates."""
@@ -122,19 +119,6 @@ def pictures_of(run: vip.Run) -> list[tuple[float, int]]:
     return sorted((frames[good[row]].time_s, number) for number, picture in enumerate(found) for row in picture.rows)
 
 
-def mixes(count: int, clips: Path | None, work: Path, embedder: str) -> list[str]:
-    """Rows of the table of mixes; what misses a goal goes to stderr."""
-    rows = []
-    for number in range(count):
-        recipe = Recipe(("h264", "hevc", "vp9", "h264")[number % 4], 640, 360, 9000 + number, gop=(150, 150, 150, 0)[number % 4])
-        mix = build(recipe, clips_in(clips), work)
-        run = _extract(mix.video, work, embedder)
-        result = score(mix.truth, [keyframe.time_s or 0.0 for keyframe in run.keyframes])
-        each = result.keyframes / len(mix.truth["segments"])
-        rows.append(f"| {recipe.name} | {len(mix.truth['segments'])} | {result.keyframes} | {each:.2f} | {result.coverage:.2f} |")
-    return rows
-
-
 def table(pairs: Confusion) -> list[str]:
     """The confusion of pairs, in shares of what they are."""
     rows = ["| two candidates show | pairs | the rule: same | the rule: another |", "|---|---|---|---|"]
@@ -155,8 +139,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])  # type: ignore[union-attr]
     parser.add_argument("--seeds", default=REPORTED, help="5-8, or one number")
     parser.add_argument("--kinds", nargs="*", default=list(KINDS), choices=list(KINDS))
-    parser.add_argument("--mixes", type=int, default=4, help="how many")
-    parser.add_argument("--clips", type=Path, help="folder of videos for the mixes; photographs by default")
     parser.add_argument("--embedder", default="classic")
     parser.add_argument("--work", type=Path, help="where videos and runs are kept; a temporary folder by default")
     options = parser.parse_args(arguments)
@@ -173,9 +155,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
             sep="\n",
         )
         print(*(result.row() for result in results), "", *table(pairs), sep="\n")
-        if options.mixes:
-            print("\n| mix | segments | keyframes | a segment | coverage |\n|---|---|---|---|---|")
-            print(*mixes(options.mixes, options.clips, work, options.embedder), sep="\n")
     missed = [text for result in results if (text := result.missed())]
     print(*(f"missed: {text}" for text in missed), sep="\n", file=sys.stderr)
     return 1 if missed else 0
