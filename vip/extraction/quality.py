@@ -86,15 +86,15 @@ def measure(image: Image) -> FrameMeasures:
     grey = grey[inside]
     mean, deviation = (float(value[0, 0]) for value in cv2.meanStdDev(grey))
     quality = Quality(sharpness=sharpness_of(grey), brightness=mean / 255, contrast=deviation / 255)
-    below = np.cumsum(cv2.calcHist([grey], [0], None, [256], [0, 256])) / grey.size  # share of pixels up to each level
-    not_dark, not_light = float(1 - below[DARK_LEVEL]), float(below[LIGHT_LEVEL - 1])
-    bright, bright_in_middle = _letters(image[inside].max(axis=2) > CLEAR_LIGHT) if not_dark < FEW else (1.0, 1.0)
-    dim, dim_in_middle = _letters(image[inside].min(axis=2) < CLEAR_DARK) if not_light < FEW else (1.0, 1.0)
+    not_dark, not_light = (np.count_nonzero(mask) / grey.size for mask in (grey > DARK_LEVEL, grey < LIGHT_LEVEL))
+    bright, bright_in_middle = _letters(image[inside], 0, CLEAR_LIGHT) if not_dark < FEW else (1.0, 1.0)
+    dim, dim_in_middle = _letters(image[inside], CLEAR_DARK, 255) if not_light < FEW else (1.0, 1.0)
     return FrameMeasures(quality, not_dark, not_light, bright, dim, bright_in_middle, dim_in_middle)
 
 
-def _letters(mask: npt.NDArray[np.bool_]) -> tuple[float, float]:
-    """Return the share of the pixels of the picture that are letters, and that of those in its middle."""
+def _letters(image: Image, least: int, most: int) -> tuple[float, float]:
+    """Return the share of the pixels of which a colour lies outside these levels, as letters do, and that of those in the middle."""
+    mask = cv2.inRange(image, (least,) * 3, (most,) * 3) == 0
     middle = middle_of(mask)
     return float(np.count_nonzero(mask)) / mask.size, float(np.count_nonzero(middle)) / middle.size
 
