@@ -323,6 +323,23 @@ def test_behind_a_restless_frame_with_people_a_settled_one_is_sought_and_searche
     assert searched == [[50, 51, 52], [54]]
 
 
+def test_a_known_frame_that_stands_for_one_in_a_dissolve_is_looked_behind_itself_and_a_new_one_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Nobody has looked at its neighbours yet: it may lie in the next dissolve."""
+    film = Film(monkeypatch, SHORT_FRAMES, lambda number: {"in_transition": number in {30, 90}})
+
+    def find_settled(video: Any, doubtful: Sequence[FrameAnalysis], *_: Any, **about: Any) -> Settled:
+        film.find_settled(video, doubtful, **about)
+        stand_ins = {30: analysis(40 * 40, stands_in_for=40 * 30), 90: analysis(40 * 95, stands_in_for=40 * 90, **UNSEARCHED)}
+        found = [stand_ins[one.pts // 40] for one in doubtful if one.pts // 40 in stand_ins]
+        return Settled(found, {one.pts: True for one in doubtful if one.pts // 40 in stand_ins})
+
+    monkeypatch.setattr(candidate_search, "find_settled", find_settled)
+    assert film.look_at(0, 30, 40, 90, 120, keyframes=5) == [0, 30, 40, 90, 95, 120]
+    assert film.doubtful == [[30, 90], [40]]
+
+
 def test_would_be_keyframes_that_change_are_looked_behind_six_times_more(monkeypatch: pytest.MonkeyPatch) -> None:
     """Each time another frame would be kept. Nothing is looked behind twice, and objects are sought in what is new."""
     film = Film(monkeypatch, 100, lambda number: {"in_transition": True})

@@ -134,8 +134,8 @@ def test_frames_that_are_out_already_do_not_hide_the_whole_picture_from_a_paler_
 @pytest.mark.parametrize(
     ("before_s", "after_s", "in_transition", "dropped"),
     [
-        *[(0.5, 0.5, True, True), (1.0, 1.0, True, True), (1.1, 1.1, True, False), (0.5, 0.5, False, False)],
-        *[(0.5, 1.1, True, False), (1.1, 0.5, True, False)],
+        *[(0.5, 0.5, True, True), (1.25, 1.25, True, True), (1.3, 1.3, True, False), (0.5, 0.5, False, False)],
+        *[(0.5, 1.3, True, False), (1.3, 0.5, True, False)],
     ],
 )
 def test_a_blend_of_the_frames_close_by_goes_where_packets_show_a_transition(

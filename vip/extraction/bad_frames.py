@@ -47,7 +47,7 @@ BEST_OF_BAD: tuple[BadRule, ...] = ("blurred", "flat", "white", "black")  # what
 NEIGHBOURS = 3
 SHARPER_WITHIN_S = 2.0
 LASTING_S = 2.0  # a lens is in focus by then: what stays as soft for longer is a soft picture
-DISSOLVE_S = 1.0  # between a frame in a dissolve and those beside it; what is farther away may be anything
+DISSOLVE_S = 1.25  # between a frame in a dissolve and those beside it; what is farther away may be anything
 UNDER_WAY_S, STILL_S = 1.2, 6.0  # between a frame on its way and the pictures on either side, and where those stand still
 LETTER_LEVELS, LETTERS_ON_STILL = 32, 0.01
 """Of 255, and share of the pixels in the middle of the thumbnail. Dark cards have 0.05 and more, black frames that stand still none."""

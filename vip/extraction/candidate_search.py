@@ -195,13 +195,14 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
     """Add settled frames behind those that would be kept and dissolve, or are far softer than those around them.
 
     Args:
-        doubted: PTS of the frames that were looked behind already, or that were found so; grows.
+        doubted: PTS of the frames that were looked behind already, or that were first seen so; grows.
     """
     new = {frame.pts for frame in _likely_keyframes(search, analyses)} - doubted
     reference = quality.references([analysis.measured for analysis in analyses], [analysis.time_s for analysis in analyses])
     soft = {one.pts for one, around in zip(analyses, reference, strict=True) if quality.is_soft(one.measured.quality, around)} & new
     activity = activity_of(search.video.index)
-    may_dissolve = {one.pts for one in analyses if one.in_transition}  # what much follows elsewhere is movement
+    # what much follows elsewhere is movement; a frame that stands for one in a dissolve is near it
+    may_dissolve = {one.pts for one in analyses if one.in_transition or one.stands_in_for is not None}
     if not is_short(search.video.index):  # there the candidates lie so close that some are outside the dissolve
         may_dissolve |= activity.is_followed_by_sync(sorted(new)) | _between_other_views(analyses, new)
     restless = activity.is_followed_by_much(sorted(new & may_dissolve))
@@ -212,7 +213,7 @@ def _add_settled_frames(search: CandidateSearch, analyses: list[FrameAnalysis], 
         found, dissolves = find_settled(
             search.video, doubtful, search.analyzer, known=analyses, soft=soft, keeper=search.keeper.for_likely, advance=advance
         )
-    doubted |= {analysis.pts for analysis in (*doubtful, *found)}
+    doubted |= {one.pts for one in doubtful} | ({one.pts for one in found} - {one.pts for one in analyses})
     settled = {one.pts: one for one in found}
     return _merge([_after_a_look(one, settled.get(one.pts), dissolves) for one in analyses], found)
 
