@@ -4,7 +4,8 @@ Two frames of one picture are alike for the embedder (cosine at least its bound)
 call another picture (`local_change`). How much has to change depends on how restless the video is there: where every frame differs
 from the next a little, as a speaker sways or a camera moves, a change has to be twice that to count; a slide that stands still is another
 one with the first words that differ. A frame that is unlike both its neighbours in a still stretch (somebody walks in, a page fades)
-shows no picture of its own; it goes with the neighbour that it is more like.
+shows no picture of its own; it goes with the neighbour that it is more like. A shot between two cuts that lasts long enough to be seen is
+not joined to what is beside it, however restless it is in itself.
 
     likeness of two runs of frames = min(cosine, 1 - (1 - bound) · change)        from the bound on they are one picture
 
