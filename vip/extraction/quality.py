@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, NamedTuple, TypeVar
 
 import cv2
 import numpy as np
@@ -213,32 +213,45 @@ def same_shape(correlation: float) -> bool:
     return correlation > SAME_SHAPE
 
 
+class _Fit(NamedTuple):
+    """A picture as a weighted mean of two others, float64 (H, W, 3) each."""
+
+    change: npt.NDArray[np.float64]
+    """From one of the two to the other."""
+    so_far: npt.NDArray[np.float64]
+    """From the one to the picture."""
+    rest: npt.NDArray[np.float64]
+    """What of that is no share of the change."""
+
+
 def is_blend(picture: Image, before: Image, after: Image, *, least_change_levels: float = LEAST_CHANGE_LEVELS) -> bool:
     """Return whether a small picture is a weighted mean of two others that differ, as pictures in a dissolve are.
 
     Args:
         least_change_levels: of 255, root mean square, by which the two have to differ.
     """
-    start = before.astype(np.float64)
-    change, so_far = after - start, picture - start
-    energy = float((change * change).sum())
-    if energy < change.size * least_change_levels**2:
-        return False
-    share = float((so_far * change).sum()) / energy
-    rest = so_far - share * change
-    return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float((rest * rest).sum()) < BLEND_REST**2 * energy
+    fit = _fit(picture, before, after, least_change_levels)
+    return fit is not None and float((fit.rest**2).sum()) < BLEND_REST**2 * float((fit.change**2).sum())
 
 
 def resembles_blend(picture: Image, before: Image, after: Image) -> bool:
     """Return whether a weighted mean of two others that differ is more like a small picture than either, as in a dissolve of what moves."""
-    start = before.astype(np.float32)
+    fit = _fit(picture, before, after, LEAST_CHANGE_LEVELS)
+    if fit is None:
+        return False
+    own = min(float(np.abs(fit.so_far).mean()), float(np.abs(fit.so_far - fit.change).mean()))
+    return float(np.abs(fit.rest).mean()) < RESEMBLING_REST * own
+
+
+def _fit(picture: Image, before: Image, after: Image, least_change_levels: float) -> _Fit | None:
+    """Return a picture as the nearest weighted mean of two others; None where they differ by less, or where it has hardly a part of one."""
+    start = before.astype(np.float64)
     change, so_far = after - start, picture - start
     energy = float((change * change).sum())
-    if energy < change.size * LEAST_CHANGE_LEVELS**2:
-        return False
+    if energy < change.size * least_change_levels**2:
+        return None
     share = float((so_far * change).sum()) / energy
-    own = min(float(np.abs(so_far).mean()), float(np.abs(so_far - change).mean()))
-    return LEAST_BLENDED < share < 1 - LEAST_BLENDED and float(np.abs(so_far - share * change).mean()) < RESEMBLING_REST * own
+    return _Fit(change, so_far, so_far - share * change) if LEAST_BLENDED < share < 1 - LEAST_BLENDED else None
 
 
 def is_mixture(picture: Image, before: Image, after: Image) -> bool:
