@@ -63,17 +63,15 @@ def measure(mix: Mix, name: str, work: Path) -> MixScores:
 
 
 def mean_row(mixes: Sequence[MixScores]) -> str:
-    """The last row of the table: means over the mixes, but clips and keyframes over all of them."""
-    clips = sum(mix.clips for mix in mixes)
-    choices = ([mix.exact for mix in mixes], [mix.more for mix in mixes], [mix.auto for mix in mixes])
-    shares = " | ".join(f"{_coverage(choice):.3f} | {_bad(choice):.3f}" for choice in choices)
-    return f"| all | {clips} | {shares} | {_keyframes_a_clip(mixes):.2f} |"
+    """The last row of the table: coverage is the mean over the mixes, all else is over all clips and keyframes."""
+    shares = " | ".join(f"{_coverage(choice):.3f} | {_bad(choice):.3f}" for choice in _choices(mixes))
+    return f"| all | {sum(mix.clips for mix in mixes)} | {shares} | {_keyframes_a_clip(mixes):.2f} |"
 
 
 def missed(mixes: Sequence[MixScores]) -> Iterator[str]:
     """The goals that are missed, in words."""
-    exact, more, auto = ([mix.exact for mix in mixes], [mix.more for mix in mixes], [mix.auto for mix in mixes])
-    for name, choice, least in (("N", exact, LEAST_COVERAGE), ("1.3 N", more, LEAST_COVERAGE_MORE), ("auto", auto, LEAST_COVERAGE_AUTO)):
+    goals = (("N", LEAST_COVERAGE), ("1.3 N", LEAST_COVERAGE_MORE), ("auto", LEAST_COVERAGE_AUTO))
+    for (name, least), choice in zip(goals, _choices(mixes), strict=True):
         if _coverage(choice) < least:
             yield f"{name}: {_coverage(choice):.3f} of the clips shown, at least {least:g} wanted"
         if name != "auto" and _bad(choice) > MOST_BAD:
@@ -83,6 +81,11 @@ def missed(mixes: Sequence[MixScores]) -> Iterator[str]:
             yield f"{mix.name}: {mix.exact.coverage:.3f} of the clips shown, at least {LEAST_COVERAGE_OF_ONE:g} wanted of every mix"
     if _keyframes_a_clip(mixes) > MOST_AUTO:
         yield f"auto: {_keyframes_a_clip(mixes):.2f} keyframes a clip, at most {MOST_AUTO:g} wanted"
+
+
+def _choices(mixes: Sequence[MixScores]) -> tuple[list[Score], list[Score], list[Score]]:
+    """Of all mixes the choices with N, with 1.3 N and with auto."""
+    return [mix.exact for mix in mixes], [mix.more for mix in mixes], [mix.auto for mix in mixes]
 
 
 def _coverage(choice: Sequence[Score]) -> float:
@@ -104,16 +107,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1, help="of the first mix (default: 1)")
     parser.add_argument("--work", type=Path, help="where mixes and runs are kept; a temporary folder by default")
     options = parser.parse_args(arguments)
-    print(HEAD)
-    found = []
+    if options.clips is not None and not options.clips.is_dir():
+        parser.error(f"--clips: {options.clips} is no folder")
+    if options.mixes < 1:
+        parser.error(f"--mixes must be at least 1, got {options.mixes}")
+    found: list[MixScores] = []
     with tempfile.TemporaryDirectory() as temporary:
         work = options.work or Path(temporary)
         work.mkdir(parents=True, exist_ok=True)
         for number in range(options.mixes):
             codec, gop = RECIPES[number % len(RECIPES)]
             recipe = Recipe(codec, WIDTH, HEIGHT, options.seed + number, gop=gop, segments=CLIPS)
-            found.append(measure(build(recipe, clips_in(options.clips), work), f"{recipe.name}, seed {recipe.seed}", work))
-            print(found[-1].row(), flush=True)
+            try:
+                mix = build(recipe, clips_in(options.clips), work)
+            except ValueError as error:  # no clip is long enough
+                raise SystemExit(str(error)) from error
+            found.append(measure(mix, f"{recipe.name}, seed {recipe.seed}", work))
+            print(*([HEAD] if number == 0 else []), found[-1].row(), sep="\n", flush=True)
     print(mean_row(found))
     wrong = list(missed(found))
     print(*(f"missed: {text}" for text in wrong), sep="\n", file=sys.stderr)

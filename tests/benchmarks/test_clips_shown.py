@@ -46,3 +46,20 @@ def test_a_mix_of_photographs_is_shown_whole(tmp_path: Path) -> None:
     assert (found.exact.keyframes, found.more.keyframes) == (4, 5)
     assert found.exact.coverage == found.more.coverage == found.auto.coverage == 1.0
     assert found.row().startswith("| four photographs | 4 | 1.000 | 0.000 | 1.000 | ")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["--clips", "nothere"], "--clips: nothere is no folder"),
+        (["--mixes", "0"], "--mixes must be at least 1, got 0"),
+        (["--clips", "."], "None of the 0 clips lasts 2.5 s. Give another folder with --clips."),
+    ],
+)
+def test_what_cannot_be_measured_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], arguments: list[str], sentence: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        clips_shown.main(arguments)
+    assert sentence in f"{ended.value} {capsys.readouterr().err}"
