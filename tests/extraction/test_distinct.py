@@ -153,10 +153,15 @@ def test_a_shot_of_less_than_a_third_of_a_second_does_not_count(step_s: float, c
     assert ((12, 13) in found) == counts, found
 
 
+@pytest.mark.parametrize("are_cuts", [True, False])
 @pytest.mark.parametrize(("blurred_s", "counts"), [(0.2, True), (0.1, False)])
-def test_a_short_shot_lasts_as_long_as_blurred_frames_of_it_are_seen(blurred_s: float, counts: bool) -> None:
-    found = rows_of_alike([*swaying(picture(3)), picture(5), *swaying(picture(8))], blurred_s)
-    assert ((4,) in found) == counts, found
+def test_a_short_shot_lasts_as_long_as_blurred_frames_of_it_are_seen(blurred_s: float, counts: bool, are_cuts: bool) -> None:
+    """Also where its view is so like those beside it that what changes there may be a pan."""
+    frames = analyses([*swaying(picture(3)) * 3, *swaying(picture(5))[:2], *swaying(picture(8)) * 3], step_s=0.12)
+    seen = frames if are_cuts else [replace(frame, view=frames[0].view) for frame in frames]
+    shown_s = [(frame.time_s - blurred_s * (number == 12), frame.time_s) for number, frame in enumerate(seen)]
+    found = [one.rows for one in distinct_pictures(seen, lambda a, b: 0.95, BOUND, shown_s=shown_s)[0]]
+    assert ((12, 13) in found) == counts, found
 
 
 def test_a_picture_that_only_passing_frames_show_is_shown_whole_by_all_of_them_and_fullest_by_none() -> None:
